@@ -4,9 +4,9 @@
 //! is another file system). A segment that could not be archived stays in the log and is tried again after the next sync.
 //! [`crate::read_segments`] reads an archive.
 //!
-//! A log that was open without an archive may have trimmed segments that are in no archive. So a log with an archive leaves a file
-//! `archived` in its directory, and one without removes it. If the file is not there, an archive begins: the file
-//! `ilion-1-<number>.log.begin` beside the segments says with which one.
+//! While a log is open without an archive, it may trim segments that no archive contains. So a log with an archive creates a file
+//! `archived` in its directory, and a log without an archive removes that file. If a log with an archive does not find the file, a new
+//! archive begins: the file `ilion-1-<number>.log.begin` beside the segments names its first segment.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ impl Shared {
         }
     }
 
-    /// As [`Self::archive_sealed`], and returns the failure. Several threads may do so at a time.
+    /// Does the same as [`Self::archive_sealed`], and returns the failure. Several threads may call it at the same time.
     pub(crate) fn archive_due(&self) -> Result<(), ilion_env::Error> {
         let Some(archive_dir) = &self.options.archive_dir else {
             return Ok(());
@@ -48,7 +48,7 @@ impl Shared {
 /// Name of the file in the directory of a log whose trimmed segments are all in the archive.
 const ARCHIVED: &str = "archived";
 
-/// Notes that all segments from `first` on are archived, or that they are not.
+/// Records that the archive has all segments from `first` on; `None` records that it does not.
 pub(crate) fn begin(
     env: &dyn Env,
     dir: &Path,
@@ -77,9 +77,9 @@ pub(crate) fn archive(env: &dyn Env, file: &Path, archive_dir: &Path) -> Result<
     let target = archive_dir.join(file.file_name().unwrap_or_default());
     match env.hard_link(file, &target) {
         Ok(()) => env.sync_dir(archive_dir),
-        // A restart archives all segments that it finds again.
+        // A restart archives all segments that it finds, also those that are already in the archive.
         Err(error) if error.is_already_exists() => Ok(()),
-        // Another thread has archived it, and it was trimmed.
+        // Another thread has archived the segment, and the log has trimmed it.
         Err(error) if error.is_not_found() && env.exists(&target) => Ok(()),
         Err(error) if error.is_other_file_system() => {
             env.write_atomically(&target, &env.read_all(file, SEGMENT_BYTES_MAX)?)

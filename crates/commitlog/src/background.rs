@@ -83,7 +83,7 @@ pub(crate) fn step(shared: &Shared) -> bool {
     let is_due = state.is_sync_wanted || is_period_over || !state.callbacks.is_empty();
     drop(state);
     if is_due {
-        // Those who wait for it get the error.
+        // The error reaches the callers that wait for the sync.
         let _ = sync(shared);
     }
     is_due
@@ -109,7 +109,7 @@ fn wait_until_due(shared: &Shared, state: &mut MutexGuard<'_, State>) {
     }
 }
 
-/// A poisoned log still answers callbacks, with its error.
+/// Keeps answering callbacks with the error of a poisoned log, until the log closes.
 fn wait_for_close(shared: &Shared) {
     loop {
         let mut state = shared.state.lock();
@@ -125,7 +125,7 @@ fn wait_for_close(shared: &Shared) {
     }
 }
 
-/// Keeps one segment ready.
+/// Keeps one spare segment ready.
 fn run_spare(shared: &Shared) {
     loop {
         let mut state = shared.state.lock();
@@ -142,7 +142,7 @@ fn run_spare(shared: &Shared) {
 }
 
 impl Shared {
-    /// Creates the spare segment, or notes why that failed.
+    /// Creates the spare segment, or stores the error in the state.
     pub(crate) fn make_spare(&self, state: &mut MutexGuard<'_, State>) {
         let segment = state.next_segment;
         state.next_segment = SegmentId(segment.0 + 1);
@@ -162,7 +162,7 @@ impl Shared {
                 Spare::Ready(Arc::new(segment))
             }
             Err(error) => {
-                // Each write that needs a segment tries again; one message is enough.
+                // Each write that needs a segment tries again; log only the first failure.
                 if !has_failed_before {
                     tracing::error!(%error, "no new commit log segment: writes are refused as long as there is none");
                 }

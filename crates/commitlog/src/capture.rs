@@ -1,14 +1,15 @@
 //! Change data capture: sealed segments with captured records are kept in a directory of their own, until a consumer removes them.
 //!
-//! After each sync, every sealed and synced segment with a captured record gets a second name in that directory; before that, it
-//! is not trimmed. So a captured record is in the log, in the directory, or in both. A segment without captured records is not
+//! After each sync, every sealed and synced segment with a captured record gets a second name in that directory; the log does not
+//! trim it before. So a captured record is in the log, in the directory, or in both. A segment without captured records is not
 //! touched. A segment is never written again once it is sealed and synced: numbers are used once, files are not recycled, and a
-//! replay changes only what was not synced. So a second name is as good as a copy, and costs no space while the log has the first.
+//! replay changes only bytes that were not synced. So a second name is as good as a copy, and costs no space while the log has the
+//! first.
 //!
-//! The space for captured segments has a limit. Then either captured writes are refused (a segment is judged when it becomes the
-//! active one: there is room for it, or it takes no captured record until there is), or the oldest segments are removed. The file
-//! `dropped` in the directory names the newest of those, and of those that were released when all consumers had read them, so that a
-//! consumer that was behind learns that it missed changes.
+//! The space for captured segments has a limit. At the limit, either captured writes are refused or the oldest segments are removed.
+//! To refuse, the log checks a segment when it becomes the active one: if there is no room for it, it takes no captured record until
+//! there is. The file `dropped` in the directory names the newest segment that was removed, also if it was released because all
+//! consumers had read it, so that a consumer that was behind learns that it missed changes.
 
 use std::sync::atomic::Ordering;
 
@@ -20,9 +21,9 @@ use crate::{Error, SegmentId, archive, segment};
 /// Counts of captured segments, for operators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureStats {
-    /// Bytes of captured segments, in the directory and in the log only.
+    /// Bytes of captured segments: those in the directory, and those that are still in the log only.
     pub used_bytes: u64,
-    /// The limit.
+    /// The limit of `used_bytes`.
     pub bytes_max: u64,
     /// Segments that were kept since the log was opened.
     pub kept: u64,
@@ -66,7 +67,7 @@ impl Shared {
             .filter(|id| *id < state.synced.segment)
     }
 
-    /// Removes the segments in the directory below that number. Returns how many they were, and their bytes.
+    /// Removes the segments in the directory with a smaller number than `before`. Returns their count and bytes.
     pub(crate) fn release_captured(&self, before: SegmentId) -> crate::Result<(u64, u64)> {
         let Some(capture) = &self.options.capture else {
             return Err(Error::refused("change data capture is off".to_owned()));
@@ -86,7 +87,8 @@ impl Shared {
         Ok((gone.len() as u64, bytes))
     }
 
-    /// Writes down that changes are missing. It comes before the removal: a crash in between must not hide that.
+    /// Writes the number of the newest removed segment to `dropped`. Callers do this before they remove files: a crash in between
+    /// must not hide that changes are missing.
     fn note_removed(&self, capture: &Capture, last: SegmentId) -> Result<(), ilion_env::Error> {
         let known = dropped_upto(&*self.env, &capture.dir)?;
         let note = format!("{}\n", known.unwrap_or_default().max(last));
@@ -115,7 +117,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Decides whether the active segment takes captured records. Once it has some, it takes more.
+    /// Decides whether the active segment takes captured records. A segment that already has some takes more.
     pub(crate) fn judge_capture(&self, state: &State) {
         let Some(capture) = &self.options.capture else {
             return;
@@ -127,7 +129,7 @@ impl Shared {
         self.capturing.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// The segments in the directory, and those that will come there.
+    /// Bytes of the segments in the directory, and of those that will be linked there.
     fn used_bytes(&self, state: &State) -> u64 {
         let in_log = state.captured.len() as u64 * u64::from(self.options.segment_bytes);
         self.capturing.kept_bytes.load(Ordering::Relaxed) + in_log
@@ -141,7 +143,7 @@ impl Shared {
         self.check_captured(&self.state.lock())
     }
 
-    /// Refuses a captured record if the active segment takes none.
+    /// Refuses a captured record if the active segment takes no captured records.
     pub(crate) fn check_captured(&self, state: &State) -> crate::Result<()> {
         if !self.capturing.is_full.load(Ordering::Relaxed) {
             return Ok(());
@@ -151,7 +153,7 @@ impl Shared {
         Err(Error::CaptureFull { used_bytes })
     }
 
-    /// Looks whether consumers removed segments, unless that was done a moment ago.
+    /// Checks whether consumers removed segments, unless the last check was a moment ago.
     fn look_again(&self) {
         let Some(capture) = &self.options.capture else {
             return;

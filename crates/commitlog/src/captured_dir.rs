@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 use crate::options::Capture;
 use crate::{SegmentId, segment};
 
-/// Holds the number of the newest segment that was dropped.
+/// Name of the file that contains the number of the newest segment that was dropped.
 pub(crate) const DROPPED: &str = "dropped";
 const DROPPED_BYTES_MAX: u64 = 64;
 
 /// What a log remembers about its captured segments.
 #[derive(Default)]
 pub(crate) struct Capturing {
-    /// Bytes of the segments in the directory, as of the last look.
+    /// Bytes of the segments in the directory when they were last counted.
     pub kept_bytes: AtomicU64,
     pub is_full: AtomicBool,
     pub checked_nanos: AtomicU64,
@@ -63,7 +63,7 @@ pub(crate) fn kept_segments(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>,
     Ok(found)
 }
 
-/// The last segment that goes, so that the rest has at most this size. Pure.
+/// The newest segment that must be dropped so that the rest has at most this size; `None` if all can stay. Pure.
 pub(crate) fn last_to_drop(sizes: &[(SegmentId, u64)], bytes_max: u64) -> Option<SegmentId> {
     let mut left: u64 = sizes.iter().map(|(_, size)| size).sum();
     let mut last = None;
@@ -77,7 +77,7 @@ pub(crate) fn last_to_drop(sizes: &[(SegmentId, u64)], bytes_max: u64) -> Option
     last
 }
 
-/// The newest segment that was dropped.
+/// The newest segment that was dropped; `None` if no segment was.
 pub(crate) fn dropped_upto(env: &dyn Env, dir: &Path) -> Result<Option<SegmentId>, ilion_env::Error> {
     match env.read_all(&dir.join(DROPPED), DROPPED_BYTES_MAX) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().parse().ok().map(SegmentId)),

@@ -1,6 +1,6 @@
 //! Captured records, in the order of their positions, while the log grows.
 //!
-//! Only what is synced is read: what a power loss could take back, no consumer may have seen.
+//! Only synced records are read: no consumer may see a record that a power loss could take back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::segment_records::SegmentRecords;
 use crate::state::Shared;
 use crate::{Error, Position, Record, Result, SegmentId, segment};
 
-/// A captured record, and where the next one may begin.
+/// The position of a captured record, the record, and the position where the next one may begin.
 type Captured = (Position, Record, Position);
 
-/// The captured records from a position on; see [`crate::CommitLog::changes`]. After an error it ends.
+/// An iterator over the captured records from a position on; see [`crate::CommitLog::changes`]. It ends after an error.
 pub struct Changes {
     log: Arc<Shared>,
     at: Position,
@@ -39,12 +39,12 @@ impl Changes {
         })
     }
 
-    /// Everything before it was read.
+    /// All captured records before this position were read.
     pub fn position(&self) -> Position {
         self.at
     }
 
-    /// About how many bytes of the log are still to be read up to a position, those of other records included.
+    /// About how many bytes of the log must still be read up to a position, including bytes of records that are not captured.
     ///
     /// # Errors
     /// A directory or the size of a file cannot be read.
@@ -60,7 +60,7 @@ impl Changes {
         for id in in_log {
             match self.log.env.file_size(&segment::path_of(&self.log.dir, id)) {
                 Ok(size) => drop(segments.insert(id, size)),
-                // It left the log just now.
+                // The segment left the log just now.
                 Err(error) if error.is_not_found() => {}
                 Err(error) => return Err(error.into()),
             }
@@ -79,7 +79,7 @@ impl Changes {
                 self.open = self.open_from(before)?;
                 match &self.open {
                     None => return Ok(None),
-                    // Its end may not be synced.
+                    // The end of this record may not be synced.
                     Some(_) if self.at >= synced => return Ok(None),
                     Some(_) => {}
                 }
@@ -109,7 +109,7 @@ impl Changes {
             return Ok(None);
         };
         loop {
-            // In this order: a segment that leaves the log in between is in the directory before.
+            // List the log first: a segment that leaves the log in between is in the directory before that.
             let state = self.log.state.lock();
             let in_log: BTreeSet<SegmentId> =
                 state.captured.iter().copied().chain([state.active.id]).collect();
@@ -127,7 +127,7 @@ impl Changes {
             };
             let opened = SegmentRecords::open(Arc::clone(&self.log.env), segment::path_of(dir, id), id);
             match opened {
-                // It was kept, trimmed or removed just now: look again.
+                // The segment was kept, trimmed or removed just now: look again.
                 Err(Error::Io(error)) if error.is_not_found() => {}
                 opened => {
                     let opened = opened?;
@@ -182,7 +182,7 @@ fn start_of(segment: SegmentId) -> Position {
     }
 }
 
-/// Refuses a position whose changes were dropped. The start of the log stands for the oldest that there are.
+/// Refuses a position whose changes were dropped. [`Position::START`] means the oldest changes that are left, and is not refused.
 fn check_not_dropped(env: &dyn Env, dir: &Path, from: Position) -> Result<()> {
     match dropped_upto(env, dir)? {
         Some(dropped) if from > Position::START && from.segment <= dropped => Err(Error::refused(format!(

@@ -1,8 +1,8 @@
-//! A directory of segments (a copy, an archive; no log is open on it) is cut at a moment, for a restore to a point in time.
+//! Cuts a directory of segments (a copy or an archive, with no log open on it) at a moment, for a restore to a point in time.
 //!
-//! What stays is a prefix of the log: everything before the first record that was logged after the moment. Records behind that one
-//! go even if they have an earlier time, since conditional writes and changes of the schema are only right behind all that came
-//! before them.
+//! A prefix of the log stays: everything before the first record that was logged after the moment. The records behind that one
+//! are removed even if they have an earlier time, since conditional writes and schema changes are only right if all records
+//! before them are applied.
 
 use std::path::Path;
 
@@ -11,24 +11,25 @@ use ilion_env::Env;
 use crate::frame::HEADER_BYTES;
 use crate::{Damage, Error, Position, ReplayFailure, Result, SegmentId, read_segments, segment};
 
-/// Suffix of the files that say with which segment an archive begins.
+/// Suffix of the files that name the segment with which an archive begins.
 const BEGINNING: &str = ".begin";
 
-/// What a cut left.
+/// The outcome of a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     /// Records that stay.
     pub records: u64,
-    /// The newest time of those that stay; `None` if none does.
+    /// The newest time of the records that stay; `None` if no record stays.
     pub newest_micros: Option<i64>,
-    /// Where the first record stood that went; `None` if all stay.
+    /// The position of the first record that was removed; `None` if all stay.
     pub at: Option<Position>,
 }
 
-/// Cuts the log in a directory before the first record from `from` on that was logged after `to_micros`. Durable when it returns.
+/// Cuts the log in a directory before the first record from `from` on that was logged after `to_micros`. The cut is durable when this
+/// returns.
 ///
 /// # Errors
-/// [`Error::Corrupt`] if the log is damaged; [`Error::Refused`] if a segment or the end of one is missing. Then nothing has changed.
+/// [`Error::Corrupt`] if the log is damaged; [`Error::Refused`] if a segment or its end is missing. In both cases no file has changed.
 pub fn cut_after(env: &dyn Env, dir: &Path, from: Position, to_micros: i64) -> Result<Cut> {
     let mut cut = Cut::default();
     let report = read_segments(env, dir, Damage::Refuse, &mut |position, envelope| {
@@ -64,22 +65,22 @@ pub fn cut_after(env: &dyn Env, dir: &Path, from: Position, to_micros: i64) -> R
     Ok(cut)
 }
 
-/// What the header of a segment says.
+/// The fields of a segment's header that other crates need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentFacts {
-    /// Its number.
+    /// The segment's number.
     pub id: SegmentId,
     /// The log that it belongs to.
     pub log_id: uuid::Uuid,
-    /// When it was created: all of its records were logged later.
+    /// When the segment was created; all of its records were logged later.
     pub created_micros: i64,
 }
 
 impl SegmentFacts {
-    /// Reads the header of a segment, named as in a log's directory.
+    /// Reads the header of a segment whose file is named as in a log's directory.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is damaged.
+    /// [`Error::Corrupt`] if the header is damaged.
     pub fn read(env: &dyn Env, path: &Path) -> Result<Self> {
         let corrupt = |expected| Error::Corrupt {
             file: path.to_path_buf(),
@@ -116,12 +117,12 @@ impl SegmentId {
         segment::id_of(name)
     }
 
-    /// The name of the file that says that an archive begins with this segment.
+    /// The name of the file that marks this segment as the first one of an archive.
     pub(crate) fn beginning_name(self) -> String {
         format!("{}{BEGINNING}", self.file_name())
     }
 
-    /// The segment that an archive begins with, if the name is one of the files that say so.
+    /// The first segment of an archive, from the name of its marker file; `None` for any other name.
     pub fn of_beginning(name: &str) -> Option<Self> {
         Self::of_file_name(name.strip_suffix(BEGINNING)?)
     }

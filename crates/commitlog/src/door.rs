@@ -2,7 +2,7 @@
 
 use crate::{Callback, Envelope, Position, Record, Result};
 
-/// An ordered, durable sequence of records. Everything that changes tables goes through one.
+/// An ordered, durable sequence of records. Every change of a table goes through a log.
 pub trait Log: Send + Sync {
     /// Adds a record, which is not durable yet.
     fn append(&self, envelope: &Envelope<'_>) -> Result<Position>;
@@ -12,9 +12,9 @@ pub trait Log: Send + Sync {
     fn on_durable(&self, position: Position, callback: Callback);
     /// The records from a position on that were written until now.
     fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send>;
-    /// A position above all records that were appended before the call, and at or below all that come after it.
+    /// A position above all records that were appended before the call, and not above any record that is appended after it.
     fn barrier(&self) -> Result<Position>;
-    /// Deletes what is wholly below the position.
+    /// Deletes the parts of the log all of whose records are below the position.
     fn trim(&self, upto: Position) -> Result<()>;
     /// The capabilities of this log.
     fn caps(&self) -> Capabilities;

@@ -4,15 +4,15 @@
 //! payload := version: u8, kind: u8, flags: u16 (1: captured), tablet: u32, schema_epoch: u64,
 //!            node: u32, incarnation: u32, seq: u64, time: i64 (micros), body        (big-endian)
 //! ```
-//! The same payload is meant for any log (see [`crate::Log`]), so nothing in it depends on segments.
+//! All logs use the same payload (see [`crate::Log`]), so no field depends on segments.
 
 use bytes::Bytes;
 
-/// The bytes before the body.
+/// Size of the envelope, which precedes the body.
 pub const ENVELOPE_BYTES: usize = 40;
 
 const VERSION: u8 = 1;
-/// In `flags`: consumers of changes want the record.
+/// Bit of `flags`: the record is captured for consumers of changes.
 const CAPTURED: u16 = 1;
 
 /// The kind of command in the body.
@@ -30,11 +30,12 @@ pub enum Kind {
     Truncate = 4,
     /// Several mutations, all or none.
     Batch = 5,
-    /// No change; it takes a place in the order.
+    /// A record without a change; it only takes a place in the order.
     Noop = 6,
     /// A schema change. It depends on a read of the schema, so it is only right if every record before it is applied.
     Schema = 7,
-    /// A batch over several tablets: all or none of it. Its parts follow as records of their tablets; if they do not, replicas send them.
+    /// A batch over several tablets, applied in whole or not at all. Its parts follow as records of their tablets; if they do not,
+    /// replicas send them.
     LoggedBatch = 8,
     /// All parts of logged batches of this log are in the logs of their tablets.
     BatchesDone = 9,
@@ -79,15 +80,15 @@ pub struct Origin {
 pub struct Envelope<'a> {
     /// What kind of command the body is.
     pub kind: Kind,
-    /// The token-range tablet it belongs to.
+    /// The tablet (a token range) that the record belongs to.
     pub tablet: u32,
     /// The schema that the sender knew.
     pub schema_epoch: u64,
     /// Who sent it.
     pub origin: Origin,
-    /// When it was logged; the current time for decisions that are made when it is applied.
+    /// When the record was logged. Replicas take this as the current time for decisions that they make when they apply it.
     pub time_micros: i64,
-    /// Whether it changes a table with change data capture, so that its segment is kept for consumers.
+    /// Whether the record changes a table with change data capture, so that its segment is kept for consumers.
     pub is_captured: bool,
     /// The command, opaque here.
     pub body: &'a [u8],
@@ -98,7 +99,7 @@ pub struct Envelope<'a> {
 pub struct Record {
     /// What kind of command the body is.
     pub kind: Kind,
-    /// The token-range tablet it belongs to.
+    /// The tablet (a token range) that the record belongs to.
     pub tablet: u32,
     /// The schema that the sender knew.
     pub schema_epoch: u64,
@@ -106,14 +107,14 @@ pub struct Record {
     pub origin: Origin,
     /// When it was logged.
     pub time_micros: i64,
-    /// Whether it changes a table with change data capture, so that its segment is kept for consumers.
+    /// Whether the record changes a table with change data capture, so that its segment is kept for consumers.
     pub is_captured: bool,
     /// The command, opaque here.
     pub body: Bytes,
 }
 
 impl<'a> Envelope<'a> {
-    /// A mutation of a node that is alone; the other fields are zero.
+    /// A mutation for a single node without a cluster; all fields but the body are zero.
     pub fn mutation(body: &'a [u8]) -> Self {
         let (tablet, schema_epoch, origin, time_micros) = (0, 0, Origin::default(), 0);
         Self {
@@ -127,7 +128,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// The bytes before the body.
+    /// Encodes the envelope, which precedes the body.
     pub(crate) fn encode_head(&self) -> [u8; ENVELOPE_BYTES] {
         let mut head = [0; ENVELOPE_BYTES];
         head[0] = VERSION;
@@ -143,7 +144,7 @@ impl<'a> Envelope<'a> {
         head
     }
 
-    /// The whole payload, for a log that is not of segments.
+    /// The whole payload, for logs that do not consist of segments.
     pub fn encode(&self) -> Vec<u8> {
         let mut payload = Vec::with_capacity(ENVELOPE_BYTES + self.body.len());
         payload.extend(self.encode_head());
@@ -151,7 +152,7 @@ impl<'a> Envelope<'a> {
         payload
     }
 
-    /// Reads a payload whose checksum holds; the error says what a reader of this version expects.
+    /// Decodes a payload whose checksum was verified; the error names what this version expects.
     pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, &'static str> {
         let (head, body) = payload
             .split_first_chunk::<ENVELOPE_BYTES>()
@@ -204,16 +205,16 @@ impl<'a> Envelope<'a> {
 }
 
 impl Record {
-    /// Reads a payload whose checksum holds ([`Envelope::encode`]).
+    /// Decodes a payload whose checksum was verified (see [`Envelope::encode`]).
     ///
     /// # Errors
-    /// What a reader of this version expects.
+    /// Names what this version expects.
     pub fn decode(payload: &Bytes) -> Result<Self, &'static str> {
         let envelope = Envelope::decode(payload)?;
         Ok(envelope.owning(payload.slice_ref(envelope.body)))
     }
 
-    /// The record as it is appended.
+    /// The envelope to append this record with.
     pub fn envelope(&self) -> Envelope<'_> {
         let Self {
             kind,

@@ -10,21 +10,21 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why the receiver of replayed records refused one.
 pub type ReplayFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Errors of the log, by who must act.
+/// Errors of the log. The variants differ in who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The bytes break the format where they were already synced. Restore the file, or open with
-    /// `Damage::Skip` and lose what is unreadable.
+    /// Bytes that were already synced break the format. Restore the file, or open with
+    /// `Damage::Skip` and lose the unreadable records.
     #[error("commit log {} is damaged at offset {offset}: expected {expected}", file.display())]
     Corrupt {
         /// The segment's file.
         file: PathBuf,
         /// Offset of the first damaged byte.
         offset: u64,
-        /// What was expected there.
+        /// What the format expects at the offset.
         expected: &'static str,
     },
-    /// The operating system refused; the log goes on, and the caller may try again.
+    /// The operating system returned an error; the log stays open, and the caller may try again.
     #[error(transparent)]
     Io(#[from] ilion_env::Error),
     /// The caller broke a rule of the log.
@@ -37,7 +37,7 @@ pub enum Error {
     /// repaired.
     #[error("the commit log stopped for good: {reason}")]
     Poisoned {
-        /// The failure that stopped it.
+        /// The failure that stopped the log.
         reason: String,
     },
     /// The receiver of replayed records refused one.
@@ -54,7 +54,7 @@ pub enum Error {
     /// The space for captured records is used up: a consumer must remove segments. The record is not in the log.
     #[error("the space for captured changes is used up ({used_bytes} bytes)")]
     CaptureFull {
-        /// What they take.
+        /// Bytes that captured segments take.
         used_bytes: u64,
     },
     /// The log is being closed.

@@ -1,4 +1,4 @@
-//! Segments of Cassandra's commit log in our directory. They are ignored if they hold no writes, as after `nodetool drain`.
+//! Segments of Cassandra's commit log in our directory. They are ignored if they contain no writes, as after `nodetool drain`.
 //!
 //! ```text
 //! segment  := version: u32, id: u64, size: u16, parameters: [u8; size], crc: u32, section*
@@ -16,7 +16,7 @@ use crate::Result;
 const HEAD_BYTES: usize = 4096;
 const SECTION_BYTES: usize = 8;
 
-/// True if the file is a segment of Cassandra's without a mutation. Any other file may hold writes.
+/// True if the file is one of Cassandra's segments and has no mutation. Any other file may contain writes.
 pub(crate) fn is_drained(env: &dyn Env, file: &Path) -> Result<bool> {
     let file = env.open_read(file)?;
     let mut head = vec![0; HEAD_BYTES];
@@ -31,7 +31,7 @@ pub(crate) fn is_drained(env: &dyn Env, file: &Path) -> Result<bool> {
     Ok(has_no_mutation(&head).unwrap_or(false))
 }
 
-/// `None` if the bytes are no such segment.
+/// `None` if the bytes are not a segment of Cassandra's.
 fn has_no_mutation(head: &[u8]) -> Option<bool> {
     let parameters = head.get(12..14)?;
     let parameters = usize::from(u16::from_be_bytes(parameters.try_into().ok()?));

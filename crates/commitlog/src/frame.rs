@@ -25,9 +25,9 @@ use crate::{ENVELOPE_BYTES, Envelope, Kind, SegmentId};
 pub(crate) const HEADER_BYTES: usize = 48;
 pub(crate) const HEAD_BYTES: usize = 12;
 pub(crate) const SEAL_BYTES: usize = HEAD_BYTES;
-/// What framing adds to a payload.
+/// Bytes that framing adds to a payload.
 pub(crate) const RECORD_OVERHEAD_BYTES: usize = HEAD_BYTES + 4;
-/// The smallest record.
+/// The size of the smallest record.
 pub(crate) const FILLER_BYTES_MIN: u32 = (RECORD_OVERHEAD_BYTES + ENVELOPE_BYTES) as u32;
 
 const MAGIC: [u8; 4] = *b"ILCL";
@@ -41,7 +41,7 @@ pub(crate) struct Header {
     pub log_id: Uuid,
     pub segment_bytes: u32,
     pub created_micros: i64,
-    /// [`before_tag`] of the segment before; 0 if there was none, or none is known.
+    /// [`before_tag`] of the previous segment; 0 if there was none, or if it is not known.
     pub before: u16,
 }
 
@@ -68,7 +68,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of a segment; the error says what was expected.
+    /// Reads the header of a segment; the error names what was expected.
     pub(crate) fn decode(file: &[u8], segment: SegmentId) -> Result<Self, &'static str> {
         let bytes = file
             .first_chunk::<HEADER_BYTES>()
@@ -125,7 +125,7 @@ impl Head {
         }
     }
 
-    /// The payload at the start of the bytes that follow this head; the error says what was expected.
+    /// Returns the payload and checks it; `after` has the bytes behind this head. The error names what was expected.
     pub(crate) fn payload(self, after: &[u8]) -> Result<&[u8], &'static str> {
         let ends_within = "a record that ends within its segment";
         let (payload, rest) = after.split_at_checked(self.length as usize).ok_or(ends_within)?;
@@ -180,11 +180,11 @@ pub(crate) enum Step<'a> {
         next: u32,
     },
     Seal,
-    /// From here on there are only zeros, or nothing.
+    /// Only zeros follow, or the file ends.
     End,
     Bad {
         expected: &'static str,
-        /// Where the next record may begin: behind this one if its head is valid.
+        /// Where the next record may begin: behind this record if its head is valid.
         next: u32,
     },
 }
@@ -247,7 +247,7 @@ pub(crate) fn next_head(file: &[u8], segment: SegmentId, from: u32) -> Option<(u
     let mut at = from as usize;
     loop {
         let rest = file.get(at..)?;
-        // Zeros are most of what is scanned. The first four bytes of a head are not all zero.
+        // Most of the scanned bytes are zeros. The first four bytes of a head are not all zero.
         at += first_nonzero(rest)?.saturating_sub(3);
         let window = file.get(at..)?.first_chunk()?;
         let offset = u32::try_from(at).ok()?;
@@ -283,7 +283,7 @@ pub(crate) fn len_without_zeros(bytes: &[u8]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-/// Compares blocks, which is fast in every build.
+/// The index of the first byte that is not zero. Compares whole blocks, which is fast also without optimization.
 fn first_nonzero(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 256;
     let block = bytes

@@ -8,16 +8,16 @@
 //! that appends N records and then waits once pays for one write. One background thread syncs, another creates
 //! segments in advance.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! | --- | --- |
-//! | `envelope` | [`Envelope`], [`Record`]: what a record carries beside its body |
+//! | `envelope` | [`Envelope`], [`Record`]: the fields of a record beside its body |
 //! | `frame` | the bytes of segments and records; reading them back step by step |
-//! | `replay` | reading a log at the start: holes, torn tail or corruption, and what to do about it |
-//! | `foreign` | what Cassandra left in the directory |
+//! | `replay` | reading a log at the start: holes, torn tail or corruption, and how they are handled |
+//! | `foreign` | Cassandra's segments in the directory |
 //! | `segment` | segment files: names, creation, sealing |
-//! | `segment_file` | the bytes of one, read as far as they are needed |
-//! | `log` | [`CommitLog`]: what callers see |
-//! | `state` | what its threads share; [`Callback`] |
+//! | `segment_file` | the bytes of a segment, read as far as they are needed |
+//! | `log` | [`CommitLog`]: the public calls |
+//! | `state` | the state that its threads share; [`Callback`] |
 //! | `write` | append, rotate, write |
 //! | `sync` | sync, answer, close |
 //! | `background` | the sync thread and the thread that creates segments |
@@ -27,10 +27,10 @@
 //! | `captured_dir` | the directory of these segments |
 //! | `changes` | reading captured records while the log grows |
 //! | `segment_records` | the records of one segment, one at a time |
-//! | `tail` | reading what was written while it grows |
+//! | `tail` | reading written records while the log grows |
 //! | `door` | [`Log`]: the interface of a log |
 //! | `shared` | [`SharedLogs`]: the interface of the logs of a cluster |
-//! | `options`, `error`, `position` | how a log behaves; why it refuses; where a record is |
+//! | `options`, `error`, `position` | the options of a log; its errors; the position of a record |
 //!
 //! Durability rules: a segment is synced before any record of the next one counts as synced, so what is
 //! durable is always a prefix of the log. A failed write or sync poisons the log for good

@@ -1,4 +1,4 @@
-//! [`CommitLog`]: the public calls. How they work is in `state`, `write` and `sync`.
+//! [`CommitLog`]: the public calls. Their implementation is in `state`, `write` and `sync`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,30 +32,30 @@ pub struct CommitLog {
 pub struct Stats {
     /// Records appended since the log was opened.
     pub appends: u64,
-    /// Their bytes, framing included.
+    /// Bytes of these records, framing included.
     pub appended_bytes: u64,
     /// Times that bytes were handed to the kernel: calls of write(2), in periodic mode copies to a mapped segment.
     pub writes: u64,
-    /// Syncs, each of one segment or more.
+    /// Syncs; each covers one segment or more.
     pub syncs: u64,
     /// Threads and callbacks that are waiting now.
     pub waiters: usize,
-    /// Bytes appended and not yet written.
+    /// Bytes that are appended but not yet written.
     pub pending_bytes: usize,
     /// Segment files, the spare one included.
     pub segments: usize,
-    /// Their size.
+    /// Total size of these files.
     pub size_bytes: u64,
 }
 
 impl CommitLog {
-    /// Replays what is in the directory (created if absent) into the receiver, oldest record first, and
+    /// Replays the records in the directory (created if absent) into the receiver, oldest first, and
     /// starts a new segment.
     ///
     /// # Errors
     /// [`crate::Error::Corrupt`] if bytes that were synced cannot be read; [`crate::Error::Replay`] if the receiver
     /// refuses a record.
-    /// In both cases the directory is as it was.
+    /// In both cases the directory is unchanged.
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -65,10 +65,10 @@ impl CommitLog {
         Self::open_if(env, dir, options, receive, &mut || Ok(()))
     }
 
-    /// As [`Self::open`], if `is_understood` returns no error after the last record. The directory is not changed before.
+    /// Like [`Self::open`], but calls `is_understood` after the last record, and changes the directory only if that returns no error.
     ///
     /// # Errors
-    /// As there, and [`crate::Error::Misunderstood`].
+    /// Those of [`Self::open`], and [`crate::Error::Misunderstood`].
     pub fn open_if(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -80,7 +80,7 @@ impl CommitLog {
         env.create_dir_all(dir)?;
         let replayed = replay::run(&*env, dir, &options, receive, is_understood)?;
         let log_id = replayed.log_id.unwrap_or_else(|| env.random_uuid());
-        // Numbers of removed segments are not used again: SSTables name the records that they hold by these numbers.
+        // Numbers of removed segments are not used again: SSTables name the records that they contain by these numbers.
         let last = replayed.last.max(options.known.map(|known| known.to.segment));
         let first = first_segment(last, env.now_micros());
         let oldest = replayed.segments.first().map_or(first, |(id, _)| *id);
@@ -93,7 +93,7 @@ impl CommitLog {
             before: before_tag(replayed.segments.last().map(|(id, _)| *id)),
         };
         let active = match Segment::create(&*env, dir, &header, options.mode) {
-            // A full disk does not prevent reads: appends are refused until there is space.
+            // A full disk must not prevent reads: the log opens, and appends are refused until there is space.
             Err(error) if error.is_shortage() => {
                 tracing::warn!(%error, "no new commit log segment: writes are refused until there is one");
                 Segment::without_file(dir, first)
@@ -132,8 +132,8 @@ impl CommitLog {
         Ok((log, replayed.report))
     }
 
-    /// Adds a record. It may be in the memory of the process only, until [`Self::written`], [`Self::wait_durable`] or
-    /// [`Self::on_durable`] returns success.
+    /// Adds a record. Until [`Self::written`], [`Self::wait_durable`] or [`Self::on_durable`] returns success, the record may exist
+    /// only in the memory of the process.
     ///
     /// # Errors
     /// [`crate::Error::Refused`] if the record is too large; [`crate::Error::Io`] if there is no space for a new segment.
@@ -149,7 +149,7 @@ impl CommitLog {
     /// Adds a record and returns when it has reached the kernel: for records that must be in the log before they are applied.
     ///
     /// # Errors
-    /// As [`Self::append`]. If there is no space, the record is not in the log (unless the process ends before there is space
+    /// Those of [`Self::append`]. If there is no space, the record is not in the log (unless the process ends before there is space
     /// again, and part of the bytes had been written).
     pub fn append_written(&self, envelope: &Envelope<'_>) -> Result<Position> {
         let framed = self.shared.frame(envelope)?;
@@ -177,7 +177,7 @@ impl CommitLog {
     }
 
     /// Returns when the record has reached the kernel, so that it survives kill -9. Writes everything pending,
-    /// unless another thread is writing it.
+    /// unless another thread is already writing.
     pub fn written(&self, position: Position) -> Result<()> {
         let mut state = self.shared.state.lock();
         self.shared.write_up_to(&mut state, position.beyond())
@@ -222,8 +222,8 @@ impl CommitLog {
         }
     }
 
-    /// Does what the thread of a log does that has threads: syncs if that is due, and answers callbacks. Returns false if nothing was
-    /// due. An error of the sync reaches those who wait for it.
+    /// For a log without threads: does the work of the sync thread once, that is, syncs if a sync is due, and answers callbacks.
+    /// Returns false if nothing was due. An error of the sync reaches the callers that wait for it.
     pub fn step(&self) -> bool {
         background::step(&self.shared)
     }
@@ -246,14 +246,14 @@ impl CommitLog {
         self.shared.state.lock().end_position()
     }
 
-    /// The records from a position on that have been written. The iterator ends at the last one, and continues if it is called
-    /// again later. Trimmed segments are skipped.
+    /// An iterator over the records from a position on that have been written. It ends at the last one; called again later, it
+    /// continues with newer records. Trimmed segments are skipped.
     pub fn tail(&self, from: Position) -> Tail {
         Tail::new(Arc::clone(&self.shared), from)
     }
 
-    /// The captured records from a position on that are synced, those in segments that are kept for consumers included. The iterator
-    /// ends at the last one, and continues if it is called again later.
+    /// An iterator over the captured records from a position on that are synced, including those in segments that are kept for
+    /// consumers. It ends at the last one; called again later, it continues with newer records.
     ///
     /// # Errors
     /// The log captures no records, or those after the position were dropped.
@@ -261,7 +261,7 @@ impl CommitLog {
         Changes::new(Arc::clone(&self.shared), from)
     }
 
-    /// Returns when the log is synced beyond the position, or after the time. Asks for no sync.
+    /// Returns when the log is synced beyond the position, or after `at_most`. Does not request a sync.
     pub fn wait_for_changes(&self, beyond: Position, at_most: std::time::Duration) {
         let mut state = self.shared.state.lock();
         let is_waiting = |state: &mut State| state.synced <= beyond;
@@ -275,8 +275,8 @@ impl CommitLog {
         self.shared.state.lock().synced
     }
 
-    /// Refuses a captured write while the space for captured segments is used up, after a look at what consumers removed. An append
-    /// may refuse it still, since its segment ended.
+    /// Refuses a captured write while the space for captured segments is used up, after a check for segments that consumers removed.
+    /// The append may still refuse the write, since the active segment may have changed in between.
     ///
     /// # Errors
     /// [`crate::Error::CaptureFull`].
@@ -284,7 +284,7 @@ impl CommitLog {
         self.shared.admit_captured()
     }
 
-    /// Removes captured segments below that number, which all consumers have read. Returns how many were kept for them, and their
+    /// Removes the captured segments below `before`, which all consumers have read. Returns the number of removed segments, and their
     /// bytes.
     ///
     /// # Errors
@@ -314,7 +314,7 @@ impl CommitLog {
         oldest.is_some_and(|(id, _)| *id < state.first_untrimmed(upto))
     }
 
-    /// Deletes the segments all of whose records are below the position. Those not yet synced stay for now.
+    /// Deletes the segments all of whose records are below the position. Segments that are not yet synced stay for now.
     pub fn trim(&self, upto: Position) -> Result<()> {
         let next = || self.shared.state.lock().pop_sealed_below(upto);
         while let Some((id, size_bytes)) = next() {
@@ -342,7 +342,7 @@ impl CommitLog {
         }
     }
 
-    /// Where sealed segments are archived; `None` if they are not.
+    /// The directory in which sealed segments are archived; `None` without an archive.
     pub fn archive_dir(&self) -> Option<&Path> {
         self.shared.options.archive_dir.as_deref()
     }
@@ -350,7 +350,7 @@ impl CommitLog {
     /// Archives every segment that is sealed and synced, if there is an archive. Call [`Self::rotate`] and [`Self::sync`] before.
     ///
     /// # Errors
-    /// A segment cannot be archived; it stays in the log, and is tried again.
+    /// A segment cannot be archived; it stays in the log, and the next call or sync tries again.
     pub fn archive(&self) -> Result<()> {
         Ok(self.shared.archive_due()?)
     }
@@ -401,7 +401,7 @@ impl CommitLog {
         self.shared.sync_due.notify_all();
         self.shared.spare_changed.notify_all();
         for thread in self.threads.drain(..) {
-            // A panic in it has poisoned the log, which is reported below.
+            // A panic of the thread has poisoned the log; the poison is reported below.
             let _ = thread.join();
         }
         self.shared.finish()

@@ -12,24 +12,24 @@ use crate::{ENVELOPE_BYTES, Error, Position, Result, SegmentId};
 pub struct Options {
     /// The size of a segment file.
     pub segment_bytes: u32,
-    /// The largest record, envelope included; `None` limits it to what fits into a segment. A segment grows for a larger record.
+    /// The largest record, envelope included; with `None` a record must fit into a segment. A segment grows for a larger record.
     pub record_bytes_max: Option<u32>,
     /// When a record counts as durable.
     pub mode: Mode,
     /// What to do with bytes that were synced and are damaged now.
     pub damage: Damage,
-    /// The directory where each segment gets a second name (or a copy, on another file system) once it is sealed and synced. It is
-    /// not trimmed before that.
+    /// The directory where each segment gets a second name (or a copy, on another file system) once it is sealed and synced. A
+    /// segment is not trimmed before that. `None`: no archive.
     pub archive_dir: Option<PathBuf>,
     /// Where sealed segments with captured records are kept for consumers of changes; `None` if they are not kept.
     pub capture: Option<Capture>,
-    /// Which log this must be (the cluster's or node's id). A directory of another log is
+    /// The id that the log must have (the cluster's or node's id). A directory of another log is
     /// refused. With `None`, the log in the directory is continued, or a new id is made.
     pub log_id: Option<Uuid>,
-    /// What the log must have. A start reports what is missing of it.
+    /// The stretch that the log must have. A start reports which parts of it are missing.
     pub known: Option<LogStretch>,
-    /// The log has no threads: who waits for a sync syncs, who needs a segment creates it, and [`crate::CommitLog::step`] does the rest.
-    /// For simulations, in which one seed decides everything.
+    /// The log has no threads: a caller that waits for a sync does the sync, a caller that needs a segment creates it, and
+    /// [`crate::CommitLog::step`] does the rest. For simulations, in which one seed decides everything.
     pub is_stepped: bool,
 }
 
@@ -38,11 +38,11 @@ pub struct Options {
 pub struct Capture {
     /// The directory. Each segment gets a second name there (or a copy, on another file system) once it is sealed and synced.
     pub dir: PathBuf,
-    /// Bytes of segments that are kept for consumers, those that are still in the log only included.
+    /// Limit for the bytes of segments that are kept for consumers, including segments that are still in the log only.
     pub bytes_max: u64,
-    /// What happens when they are used up.
+    /// What happens at this limit.
     pub when_full: WhenFull,
-    /// Time between two looks at what consumers removed, while it is full.
+    /// Time between two checks for segments that consumers removed, while the space is used up.
     pub check_interval_millis: u64,
 }
 
@@ -83,14 +83,14 @@ impl Default for Options {
 /// When a write is durable in the sense of [`crate::CommitLog::wait_durable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// When it is synced; all waiting writers share the next sync.
+    /// When the write is synced; all waiting writers share the next sync.
     Batch,
-    /// When it is synced; a sync waits this long for more writes.
+    /// When the write is synced; a sync waits for `window_millis` to cover more writes.
     Group {
-        /// How long.
+        /// How long a sync waits.
         window_millis: u64,
     },
-    /// When it has reached the kernel; a sync follows within the period, and writers wait if it is late.
+    /// When the write has reached the kernel; a sync follows within the period, and writers wait if it is late.
     Periodic {
         /// The time between syncs.
         period_millis: u64,
@@ -112,14 +112,14 @@ pub enum Damage {
     /// The log does not open.
     #[default]
     Refuse,
-    /// What cannot be read is skipped and reported.
+    /// Unreadable bytes are skipped and reported.
     Skip,
 }
 
 const SEGMENT_BYTES_MIN: u32 = 4096;
 /// Offsets have 32 bits, and Cassandra's tools read them as signed numbers. The limit holds for a segment that grew, too.
 pub(crate) const SEGMENT_BYTES_MAX: u32 = 1 << 30;
-/// The bytes of a segment with one record beside that record.
+/// Bytes of a segment with one record, without the payload of that record.
 const BESIDE_RECORD_BYTES: u32 = (HEADER_BYTES + RECORD_OVERHEAD_BYTES + SEAL_BYTES) as u32;
 
 impl Options {

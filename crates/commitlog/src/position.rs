@@ -27,8 +27,8 @@ impl Position {
         }
     }
 
-    /// The smallest position above this one. A log that is written or synced up to it has the record that starts here,
-    /// since both end at the end of a record.
+    /// The smallest position above this one. A log that is written or synced up to it contains the whole record that starts here,
+    /// since `written` and `synced` are always the end of a record.
     pub(crate) fn beyond(self) -> Self {
         Self {
             offset: self.offset.saturating_add(1),

@@ -1,15 +1,15 @@
 //! Reads all segments in order at a start, and reports what is missing.
 //!
-//! At a break (unsealed end, bad record, bad header), everything behind it is searched for heads of records. If one of them
-//! has a `synced` beyond the break, it is *corruption*: the log does not open (or skips the break, if the options say so).
-//! Otherwise the bytes were never promised to survive a power loss:
+//! At a break (unsealed end, bad record, bad header), the replay searches behind it for heads of records. If one of them
+//! has a `synced` beyond the break, the break is *corruption*: the log does not open (or skips the break, if the options say so).
+//! Otherwise the log never promised that these bytes survive a power loss:
 //!
-//! - if records follow, it is a *hole*: they are read as well, since writes merge by their timestamps in any order. Those that
-//!   depend on the records before them ([`crate::Kind::Cas`], [`crate::Kind::Schema`]) are given up. Holes and records that are
+//! - if records follow, the break is a *hole*: they are read as well, since writes merge by their timestamps in any order. Records
+//!   that depend on the records before them ([`crate::Kind::Cas`], [`crate::Kind::Schema`]) are given up. Holes and records that are
 //!   given up are replaced by records of kind [`crate::Kind::Noop`], so the next start finds no break;
-//! - if none follows, it is the end of the log, a *torn tail* if bytes other than zero stand there.
+//! - if no record follows, the break is the end of the log, a *torn tail* if bytes other than zero stand there.
 //!
-//! A segment that is missing, or the end of what is known to have been synced, is reported, and the rest is read.
+//! If a segment is missing, or the end of the records that are known to have been synced, the replay reports that and reads the rest.
 
 use std::path::{Path, PathBuf};
 
@@ -23,14 +23,14 @@ use crate::segment;
 use crate::segment_file::SegmentFile;
 use crate::{Damage, Envelope, Error, Options, Position, ReplayFailure, Result, SegmentId};
 
-/// What a replay read, and what it could not read.
+/// What a replay read, and what could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayReport {
     /// Segments with records.
     pub segments: usize,
     /// Records passed to the receiver.
     pub records: u64,
-    /// Their bytes, framing included.
+    /// Bytes of these records, framing included.
     pub bytes: u64,
     /// The newest time of all records, also of those that the receiver skipped.
     pub newest_micros: Option<i64>,
@@ -40,7 +40,7 @@ pub struct ReplayReport {
     pub holes: Vec<Hole>,
     /// Whole records behind a hole that were given up, since they depend on the lost ones.
     pub records_given_up: u64,
-    /// Segments that are missing, and the end if it is missing.
+    /// Parts of the log that are missing: segments, or its end.
     pub missing: Vec<Missing>,
     /// Damage that was skipped, since the options say so: file and offset.
     pub skipped: Vec<(PathBuf, u64)>,
@@ -60,9 +60,9 @@ pub struct Hole {
 pub enum Missing {
     /// One segment or more.
     Segments {
-        /// The last one before; `None` if they were the first.
+        /// The last existing segment before the gap; `None` if the first segments are missing.
         after: Option<SegmentId>,
-        /// The next one that exists.
+        /// The first existing segment after the gap.
         before: SegmentId,
     },
     /// The end of the log: records were synced up to `to`, and now exist up to `from`.
@@ -77,17 +77,17 @@ pub enum Missing {
 /// Receives the records of a replay.
 pub type Receiver<'r> = dyn FnMut(Position, Envelope<'_>) -> std::result::Result<(), ReplayFailure> + 'r;
 
-/// Called after the last record: an error refuses the log as a whole.
+/// Called after the last record: an error refuses the whole log.
 pub type Judge<'j> = dyn FnMut() -> std::result::Result<(), ReplayFailure> + 'j;
 
-/// A replay, and what it left in the directory.
+/// The report of a replay, and the segments that it left in the directory.
 pub(crate) struct Replayed {
     pub report: ReplayReport,
     /// Sealed segments with records, oldest first, with their sizes.
     pub segments: Vec<(SegmentId, u64)>,
-    /// Those that have captured records.
+    /// The segments that have captured records.
     pub captured: Vec<SegmentId>,
-    /// The largest number found, also of segments that were removed since.
+    /// The largest number of a segment that was found, including segments that the replay removed.
     pub last: Option<SegmentId>,
     pub log_id: Option<Uuid>,
 }
@@ -119,7 +119,7 @@ pub(crate) fn run(
 /// Passes all records in a directory of segments (a log that is not open, an archive) to the receiver. Changes no file.
 ///
 /// # Errors
-/// As [`crate::CommitLog::open`].
+/// Those of [`crate::CommitLog::open`].
 pub fn read_segments(
     env: &dyn Env,
     dir: &Path,
@@ -143,7 +143,7 @@ struct Replay<'a> {
     report: ReplayReport,
     kept: Vec<Kept>,
     log_id: Option<Uuid>,
-    /// Filled at the first break.
+    /// Computed at the first break.
     later: Option<Later>,
 }
 
@@ -169,7 +169,7 @@ impl Kept {
     }
 }
 
-/// A break: what was expected there (`None`: zeros stand there, as at the end of a log), and where the next record may begin.
+/// A break: what was expected there (`None` if there are only zeros, as at the end of a log), and where the next record may begin.
 #[derive(Clone, Copy)]
 struct Broken {
     expected: Option<&'static str>,
@@ -179,7 +179,7 @@ struct Broken {
 /// What the records behind the first break of a segment prove.
 #[derive(Clone, Copy)]
 struct Claims {
-    /// The highest `synced` of the records behind it.
+    /// The highest `synced` of the records behind the break.
     synced: u32,
     /// A record of a later segment has a `synced` above 0, so this segment was wholly synced.
     is_wholly_synced: bool,
@@ -245,7 +245,7 @@ impl<'a> Replay<'a> {
                 None => *claims.insert(self.claims(file.bytes(), id, here.search_from, all)?),
             };
             let mut behind = heads(file.bytes(), id, here.search_from.max(HEADER_BYTES as u32));
-            // No record is as short as this, so none was lost here.
+            // A record at the break takes at least this many bytes, so a nearer head is no record, and none is lost.
             let resume_at = behind.find(|(offset, _)| *offset >= kept.end.saturating_add(FILLER_BYTES_MIN));
             let resume_at = resume_at.map(|(offset, _)| offset);
             // A header is synced before the first record is written.
@@ -283,7 +283,7 @@ impl<'a> Replay<'a> {
         if resume_at.is_some() || is_followed {
             self.report.holes.push(hole);
         } else if broken.expected.is_some() && kept.end > 0 {
-            // Without a header the segment was just being created.
+            // A segment without a header was still being created when the process ended.
             self.report.torn_tail = Some(hole);
         }
         let Some(resume_at) = resume_at else {
@@ -334,7 +334,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Refuses damage, or notes it if it is to be skipped. The file of skipped damage is not changed.
+    /// Refuses damage, or reports it if the options skip damage. The file with the skipped damage is not changed.
     fn damage(&mut self, kept: &mut Kept, expected: &'static str) -> Result<()> {
         let file = segment::path_of(self.dir, kept.id);
         let offset = u64::from(kept.end);
@@ -351,7 +351,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// The break if the header is bad.
+    /// Returns the break if the header is bad.
     fn check_header(&mut self, file: &[u8], id: SegmentId) -> Result<Option<Broken>> {
         let header = match Header::decode(file, id) {
             Ok(header) => header,
@@ -385,7 +385,7 @@ impl<'a> Replay<'a> {
         Ok(None)
     }
 
-    /// False for a segment that was trimmed and that a power loss brought back.
+    /// False for a segment that was trimmed and that came back after a power loss.
     fn is_needed(&self, id: SegmentId) -> bool {
         self.options.known.is_none_or(|known| id >= known.from)
     }
@@ -445,7 +445,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// What the records behind the first break of a segment, and those of later segments, prove of what was synced.
+    /// Collects what the records behind the first break of a segment, and those of later segments, prove about syncs.
     fn claims(&mut self, file: &[u8], id: SegmentId, from: u32, all: &[SegmentId]) -> Result<Claims> {
         let behind = heads(file, id, from.max(HEADER_BYTES as u32));
         let later = match self.later {
@@ -481,7 +481,7 @@ impl<'a> Replay<'a> {
         let mut left = Vec::new();
         let last_with_records = self.kept.iter().rposition(|kept| kept.has_records);
         for (index, kept) in self.kept.iter().enumerate() {
-            // The header of the next segment names it, so it must stay.
+            // The header of the next segment refers to this one, so this one must stay.
             let is_followed = kept.end > 0 && last_with_records.is_some_and(|last| index < last);
             if !kept.has_records && !is_followed {
                 self.env.remove_file(&segment::path_of(self.dir, kept.id))?;

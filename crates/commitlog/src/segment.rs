@@ -13,7 +13,7 @@ use crate::frame::{HEADER_BYTES, Head, Header, SEAL_BYTES, filler};
 use crate::{Error, Mode, Result, SegmentId, foreign};
 
 const PREFIX: &str = "ilion-1-";
-/// The names of Cassandra's segments begin with this.
+/// Prefix of the names of Cassandra's segments.
 const FOREIGN_PREFIX: &str = "CommitLog-";
 const SUFFIX: &str = ".log";
 
@@ -23,12 +23,12 @@ pub(crate) struct Segment {
     pub path: PathBuf,
     /// Changed only while `file` is locked.
     size_bytes: AtomicU32,
-    /// `None` if there was no space for the first segment of a log.
+    /// `None` if there was no space for the first segment of the log.
     file: Option<Open>,
 }
 
 struct Open {
-    /// Locked by the one thread that writes at a time (see `write`), or by one that makes the file larger.
+    /// Locked by the only thread that is writing (see `write`), or by a thread that makes the file larger.
     file: Mutex<Box<dyn WriteFile>>,
     sync: Arc<dyn SyncFile>,
 }
@@ -49,7 +49,7 @@ impl Segment {
         self.file.is_some()
     }
 
-    /// Creates a segment with its header and reserved space, durable when it returns.
+    /// Creates a segment with its header and reserved space. It is durable when this returns.
     pub(crate) fn create(
         env: &dyn Env,
         dir: &Path,
@@ -61,11 +61,11 @@ impl Segment {
         let prepared = prepare(&mut *file, header).and_then(|()| env.sync_dir(dir));
         if let Err(error) = prepared {
             drop(file);
-            // If it stays, the next start finds it empty and removes it.
+            // If the file cannot be removed, the next start finds it empty and removes it.
             let _ = env.remove_file(&path);
             return Err(error);
         }
-        // There are many writes between two syncs.
+        // Mapped, since this mode has many writes between two syncs.
         if matches!(mode, Mode::Periodic { .. }) {
             file.write_by_memory();
         }
@@ -81,12 +81,12 @@ impl Segment {
         })
     }
 
-    /// The space that is reserved for it.
+    /// The space that is reserved for the segment.
     pub(crate) fn size_bytes(&self) -> u32 {
         self.size_bytes.load(Ordering::Relaxed)
     }
 
-    /// Reserves this much space for it. If there is no room, the segment stays as it is and takes what fits.
+    /// Reserves this much space for the segment. If the disk has no room, the segment keeps its size and takes the records that fit.
     pub(crate) fn grow(&self, size_bytes: u32) -> std::result::Result<(), ilion_env::Error> {
         let Some(open) = &self.file else {
             return Err(self.no_file("reserve space for"));
@@ -97,7 +97,7 @@ impl Segment {
             return Ok(());
         }
         if let Err(error) = file.preallocate(u64::from(size_bytes)) {
-            // Part of the space may be reserved now. No record is in it, so it is given back.
+            // Part of the space may be reserved now. It contains no record, so it is given back.
             file.truncate(u64::from(before))?;
             return Err(error);
         }
@@ -119,7 +119,7 @@ impl Segment {
         }
     }
 
-    /// The error of a segment without a file. No record is ever appended to one, so no caller gets it.
+    /// The error of a segment without a file. No record is ever appended to such a segment, so no caller gets this error.
     fn no_file(&self, action: &'static str) -> ilion_env::Error {
         ilion_env::Error::new(action, &self.path, std::io::ErrorKind::NotFound.into())
     }
@@ -143,7 +143,7 @@ pub(crate) fn seal(env: &dyn Env, dir: &Path, id: SegmentId, end: u32) -> Result
     Ok(u64::from(end) + SEAL_BYTES as u64)
 }
 
-/// Writes records of kind `Noop` in place of those that are lost or given up; durable when it returns.
+/// Writes records of kind `Noop` in place of records that are lost or given up. They are durable when this returns.
 pub(crate) fn fill(env: &dyn Env, dir: &Path, id: SegmentId, places: &[(u32, u32)]) -> Result<()> {
     if places.is_empty() {
         return Ok(());
@@ -155,7 +155,7 @@ pub(crate) fn fill(env: &dyn Env, dir: &Path, id: SegmentId, places: &[(u32, u32
     Ok(file.sync()?)
 }
 
-/// Makes durable what a killed process may have left only in the page cache.
+/// Syncs a segment of a killed process, which may have left bytes only in the page cache.
 pub(crate) fn sync_again(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<()> {
     Ok(env.open_append(&path_of(dir, id))?.sync()?)
 }
@@ -164,7 +164,7 @@ pub(crate) fn path_of(dir: &Path, id: SegmentId) -> PathBuf {
     dir.join(format!("{PREFIX}{id}{SUFFIX}"))
 }
 
-/// The segments in a directory, oldest first. Segments of Cassandra's with writes are refused: to skip them would lose
+/// The segments in a directory, oldest first. Cassandra's segments with writes are refused: skipping them would lose
 /// these writes.
 pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>> {
     let mut found = Vec::new();
@@ -191,6 +191,6 @@ pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>> {
 pub(crate) fn id_of(name: &str) -> Option<SegmentId> {
     let number = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let id = SegmentId(number.parse().ok()?);
-    // `+7` and `007` parse as well, but `path_of` does not give such names.
+    // `+7` and `007` parse as well, but `path_of` never makes such names.
     (id.to_string() == number).then_some(id)
 }

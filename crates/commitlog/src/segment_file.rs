@@ -1,7 +1,7 @@
 //! The bytes of a segment, read as far as they are needed.
 //!
 //! Space is reserved for a segment before it is written, so most of the last segments is zeros that were never written. Records
-//! are only taken from bytes that were read. Where zeros stand in place of a record, the file system tells whether written
+//! are only taken from bytes that were read. Where zeros stand in place of a record, the file system says whether written
 //! bytes follow; if none do, the rest is not read.
 
 use std::path::Path;
@@ -40,7 +40,7 @@ impl SegmentFile {
         Ok(opened)
     }
 
-    /// From here to the end of the file there are only zeros.
+    /// Opens a segment and reads it up to where only zeros follow that were never written.
     pub(crate) fn open_whole(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Self> {
         let mut opened = Self::open(env, dir, id)?;
         while !opened.is_rest_unwritten()? {
@@ -69,7 +69,7 @@ impl SegmentFile {
         Ok(self.is_at_end() || self.file.data_from(self.bytes.len() as u64)?.is_none())
     }
 
-    /// Reads more: as many bytes as were read so far.
+    /// Reads further: as many bytes as were read so far, within limits.
     pub(crate) fn read_more(&mut self) -> Result<()> {
         let from = self.bytes.len();
         let count = from.clamp(FIRST_READ_BYTES, READ_BYTES_MAX).min(self.left());

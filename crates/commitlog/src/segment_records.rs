@@ -8,7 +8,7 @@ use ilion_env::{Env, ReadFile};
 use crate::frame::{HEAD_BYTES, HEADER_BYTES, Head, Header};
 use crate::{Envelope, Error, Record, Result, SegmentId, options};
 
-/// A segment that is read. Holds one record in memory.
+/// A reader of one segment. Keeps one record in memory.
 pub(crate) struct SegmentRecords {
     env: Arc<dyn Env>,
     path: PathBuf,
@@ -34,7 +34,7 @@ impl SegmentRecords {
         self.id
     }
 
-    /// Refuses a file that is no segment with this number.
+    /// Refuses a file that is not the segment with this number.
     pub(crate) fn check_header(&self) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         if self.file.size_bytes() < HEADER_BYTES as u64 {
@@ -45,7 +45,7 @@ impl SegmentRecords {
         Ok(())
     }
 
-    /// Reads the record at an offset where one was written, and where the next one begins; `None` at the seal.
+    /// Reads the record at `offset`, where a record was written. Returns it with the offset of the next one; `None` at the seal.
     pub(crate) fn read_at(&mut self, offset: u32) -> Result<Option<(Record, u32)>> {
         let start = u64::from(offset);
         let behind_head = start + HEAD_BYTES as u64;
@@ -77,7 +77,7 @@ impl SegmentRecords {
         Ok(Some((record, next)))
     }
 
-    /// The size of the file, which is opened again if it was smaller than this: the segment may have grown.
+    /// The size of the file. Opens the file again if its known size is below `wanted`: the segment may have grown.
     fn size_at_least(&mut self, wanted: u64) -> Result<u64> {
         if wanted > self.file.size_bytes() {
             self.file = self.env.open_read(&self.path)?;

@@ -1,48 +1,49 @@
 //! [`SharedLogs`]: the interface of the logs of a cluster, which all of its nodes append to and read.
 //!
-//! A cluster has a log for each tablet (a slice of the token ring), and one more, the meta log, whose number is that of no tablet. Each
-//! log is one sequence: all readers get the same records at the same offsets. Not here: an implementation. Nodes reach brokers through
-//! one, tests and simulations have their own.
+//! A cluster has a log for each tablet (a slice of the token ring), and the meta log, whose number is that of no tablet. Each
+//! log is one sequence: all readers get the same records at the same offsets. This module has no implementation: nodes reach brokers
+//! through `kafka-log`, tests and simulations have their own.
 //!
-//! The local commit log of a node is something else: a [`crate::Log`], which nobody else reads and which knows a record's position at once.
+//! The local commit log of a node is something else: a [`crate::Log`], which only that node reads and which knows a record's position
+//! at once.
 
 use std::time::Duration;
 
 use crate::{Capabilities, Envelope, Record};
 
-/// Called once with what became of a record.
+/// Called once: with the offset of the record, or with the reason why it is not acknowledged.
 pub type AppendCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 
 /// The logs of a cluster. Any thread may call it.
 pub trait SharedLogs: Send + Sync {
     /// Appends a record to the log that `envelope.tablet` names, and calls back with its offset once it is as durable as the log
     /// promises. The log may have copies of it at other offsets, too: readers drop repeated origins. Returns at once, or waits while too
-    /// much is on its way.
+    /// many appends are in flight.
     ///
     /// Records that one process appends to a log from one thread are in the log in this order, unless one of them fails. The time in the
     /// envelope is ignored: the log gives each record its own.
     fn append(&self, envelope: &Envelope<'_>, done: AppendCallback);
 
-    /// Reads these logs, each from an offset on.
+    /// Reads these logs, each from its offset on.
     ///
     /// # Errors
     /// The logs cannot be read at all; trying again later may help.
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError>;
 
-    /// Deletes what a log has below an offset, or a part of that. Offsets of other records stay as they are.
+    /// Deletes all or some of the records of a log below an offset. Offsets of other records stay as they are.
     ///
     /// # Errors
-    /// Nothing was deleted; it can be tried again.
+    /// No record was deleted; the caller can try again.
     fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError>;
 
     /// The limits and promises of these logs.
     fn caps(&self) -> Capabilities;
 }
 
-/// Records that come out of several logs.
+/// A reader of several logs.
 pub trait SharedTail: Send {
-    /// The next records, those of each log in order and without gaps. Waits for the first of them at most so long; there may be none.
-    /// Returns at most a few MiB.
+    /// The next records, those of each log in order and without gaps. Waits for the first of them at most for `wait`; the result may be
+    /// empty. Returns at most a few MiB.
     ///
     /// # Errors
     /// See [`TailError`]. Records of other logs still come with the next call.
@@ -55,32 +56,32 @@ pub trait SharedTail: Send {
     fn leave(&mut self, log: u32);
 }
 
-/// A record that came out of a log.
+/// A record that was read from a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
     /// The log.
     pub log: u32,
-    /// Where it is in that log. Offsets ascend, but may leave some out.
+    /// The offset of the record in that log. Offsets ascend, but may have gaps.
     pub offset: u64,
-    /// The record. Its time is that of the log: it does not depend on the clock of its sender.
+    /// The record. Its time was given by the log: it does not depend on the clock of the sender.
     pub record: Record,
 }
 
 /// Why a record is not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// It is not in the log, and will not be.
+    /// The record is not in the log, and will not be.
     #[error("the log does not take the record: {0}")]
     Refused(String),
-    /// It may be in the log, once or more often, or may still come.
+    /// The record may be in the log, once or several times, or may still be added.
     #[error("the log did not acknowledge the record: {0}")]
     Unknown(String),
 }
 
-/// Why records do not come.
+/// Why a reader gets no records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TailError {
-    /// The log has deleted the record that comes next: what it lacks must be copied from another node.
+    /// The log has deleted the record that comes next: the reader must copy the missing data from another node.
     #[error("log {log} has deleted its records below {start}")]
     Deleted {
         /// The log. It is not read any more.
@@ -88,20 +89,20 @@ pub enum TailError {
         /// Its first offset now.
         start: u64,
     },
-    /// A record cannot be read. Nobody may pass over it.
+    /// A record cannot be read. No replica may skip it.
     #[error("the record at {offset} of log {log} is unreadable: {reason}")]
     Unreadable {
         /// The log. It is not read any more.
         log: u32,
-        /// The record.
+        /// The offset of the record.
         offset: u64,
-        /// Damage, or a newer version.
+        /// What is wrong: damage, or a newer version.
         reason: String,
     },
-    /// It may pass: the next call tries again.
+    /// The failure may pass: the next call tries again.
     #[error("the log cannot be reached: {0}")]
     Unreachable(String),
-    /// It will not pass by itself.
+    /// The failure will not pass by itself.
     #[error("{0}")]
     Refused(String),
 }

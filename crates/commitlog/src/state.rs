@@ -1,4 +1,4 @@
-//! What the threads of a log share.
+//! The state that the threads of a log share.
 //!
 //! All that changes is under one mutex, which is held to copy a record at most, and never during I/O.
 //! Invariant: synced <= written <= end; each is the end of a record.
@@ -16,11 +16,11 @@ use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES, filler};
 use crate::segment::Segment;
 use crate::{Options, Position, Result, SegmentId};
 
-/// With more pending bytes than this, an append writes them.
+/// An append that finds more pending bytes than this writes them.
 pub(crate) const PENDING_BYTES_MAX: usize = 1 << 20;
 
-/// Called once: when a record is durable, or with the error if it never will be. Runs on the sync thread or the calling one; must
-/// not block.
+/// Called once: when a record is durable, or with the error if it never will be. Runs on the sync thread or on the calling thread;
+/// must not block.
 pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
 
 pub(crate) struct Shared {
@@ -42,7 +42,7 @@ pub(crate) struct State {
     pub active: Arc<Segment>,
     /// Where the next record goes in the active segment.
     pub end: u32,
-    /// Appended and not yet handed to a writer, in order.
+    /// Bytes that are appended and that no thread has taken to write, in order.
     pub chunks: VecDeque<Chunk>,
     pub pending_bytes: usize,
     /// An empty buffer to reuse.
@@ -70,9 +70,9 @@ pub(crate) struct State {
     pub is_sync_wanted: bool,
     pub last_sync_nanos: u64,
     pub callbacks: Vec<(Position, Callback)>,
-    /// Why `chunks` could not be written: there is no space for them now. The next append or sync tries again.
+    /// The error of the last write of `chunks`: there was no space for them. The next append or sync tries again.
     pub shortage: Option<ilion_env::Error>,
-    /// How often a write failed for such a reason.
+    /// How often a write failed for lack of space.
     pub failed_writes: u64,
     pub poison: Option<Arc<str>>,
     pub is_closing: bool,
@@ -83,7 +83,7 @@ pub(crate) struct State {
 pub(crate) enum Spare {
     Wanted,
     Ready(Arc<Segment>),
-    /// Creating it failed; the next append that needs it makes the thread try again.
+    /// The creation failed; the next append that needs the segment makes the thread try again.
     Failed(ilion_env::Error),
 }
 
@@ -155,7 +155,7 @@ impl State {
         }
     }
 
-    /// The segment that holds the position, or the next one.
+    /// The segment with this number, or the next one.
     pub(crate) fn segment_from(&self, wanted: SegmentId) -> SegmentId {
         self.sealed
             .iter()
@@ -166,7 +166,7 @@ impl State {
 
     /// The oldest segment that is left once everything below the position is trimmed.
     pub(crate) fn first_untrimmed(&self, upto: Position) -> SegmentId {
-        // A crash could bring an unsynced segment back, and it would look damaged.
+        // After a crash an unsynced segment could be there again, and would look damaged.
         let below = upto.segment.min(self.synced.segment);
         let is_kept = |id: SegmentId| {
             id >= below
@@ -209,7 +209,7 @@ impl State {
         &mut self.chunks[last].bytes
     }
 
-    /// Ends the active segment; one without a file needs no end.
+    /// Appends a seal to the active segment; a segment without a file needs none.
     pub(crate) fn push_seal(&mut self) {
         if !self.active.has_file() {
             return;
@@ -220,7 +220,7 @@ impl State {
         self.end += SEAL_BYTES as u32;
     }
 
-    /// A segment was written to.
+    /// Remembers that a segment was written to and must be synced.
     pub(crate) fn note_unsynced(&mut self, segment: Arc<Segment>) {
         let is_known = |known: &Arc<Segment>| Arc::ptr_eq(known, &segment);
         if !self.unsynced.iter().any(is_known) {
@@ -228,7 +228,7 @@ impl State {
         }
     }
 
-    /// Puts chunks that could not be written back, before those that were appended meanwhile.
+    /// Puts back chunks that could not be written, before those that were appended meanwhile.
     pub(crate) fn hold(&mut self, unwritten: VecDeque<Chunk>, error: ilion_env::Error) {
         if self.shortage.is_none() {
             tracing::error!(

@@ -1,4 +1,4 @@
-//! From the kernel to the disk; closing a log.
+//! Syncs the log, answers callbacks, and closes the log.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::state::{Shared, Spare, State};
 use crate::{Error, Position, Result};
 
 impl Shared {
-    /// Asks for a sync and returns when everything below the position is synced.
+    /// Requests a sync and returns when everything below the position is synced.
     pub(crate) fn wait_synced(&self, state: &mut MutexGuard<'_, State>, upto: Position) -> Result<()> {
         state.counts.waiters += 1;
         let failed_before = state.failed_writes;
@@ -26,7 +26,7 @@ impl Shared {
                 break Err(error.clone().into());
             }
             if self.options.is_stepped {
-                // An error is seen in the next round, as one of the sync thread would be.
+                // The next iteration sees the error in the state, as it would see one of the sync thread.
                 let _ = MutexGuard::unlocked(state, || self.sync_once());
                 continue;
             }
@@ -49,7 +49,7 @@ impl Shared {
     }
 
     /// Writes what is pending and syncs what is written. Only one thread does this at a time. Returns [`Error::Io`] if there is no
-    /// space for all of it; what was written is synced all the same.
+    /// space for all of it; even then it syncs the part that was written.
     pub(crate) fn sync_once(&self) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.poison {
@@ -66,7 +66,7 @@ impl Shared {
         };
         let target = state.written;
         let segments = std::mem::take(&mut state.unsynced);
-        // Oldest first, so that what is durable is a prefix of the log.
+        // Oldest first, so that the durable records are a prefix of the log.
         let synced = MutexGuard::unlocked(&mut state, || {
             segments.iter().try_for_each(|segment| segment.sync())
         });
@@ -107,7 +107,7 @@ impl Shared {
                 None => state.callbacks.push((position, callback)),
             }
         }
-        // Their records may have been written since the last sync.
+        // The records of the remaining callbacks may have been written since the last sync.
         state.is_sync_wanted |= !state.callbacks.is_empty();
         drop(state);
         for (outcome, callback) in ready {
@@ -122,7 +122,7 @@ impl Shared {
         synced?;
         let mut state = self.state.lock();
         let spare = std::mem::replace(&mut state.spare, Spare::Wanted);
-        // The records were synced above, as the seal's `synced` says.
+        // The records were synced above; the seal's `synced` states this.
         state.push_seal();
         drop(state);
         self.sync_once()?;

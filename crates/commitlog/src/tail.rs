@@ -1,4 +1,4 @@
-//! Reading the log while it grows.
+//! Reads the records of the log while it grows.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::segment_records::SegmentRecords;
 use crate::state::Shared;
 use crate::{Position, Record, Result, SegmentId, segment};
 
-/// The records from a position on; see [`crate::CommitLog::tail`]. After an error it ends.
+/// An iterator over the records from a position on; see [`crate::CommitLog::tail`]. It ends after an error.
 pub struct Tail {
     log: Arc<Shared>,
     at: Position,

@@ -1,4 +1,4 @@
-//! From a record to the kernel.
+//! Takes records from a caller to the kernel.
 //!
 //! A record is framed outside the lock, gets its position under it, and is copied to the pending chunks. The
 //! first thread that waits for a record to be written takes all chunks and writes them, while others append to new
@@ -116,7 +116,7 @@ impl Shared {
             if !state.active.has_file() || needed > size_max {
                 self.rotate(state)?;
             } else if needed > state.active.size_bytes() {
-                // Others may append meanwhile, so the loop checks again whether the record fits.
+                // Other threads may append while the lock is released, so the loop checks again whether the record fits.
                 let active = Arc::clone(&state.active);
                 let grown = MutexGuard::unlocked(state, || active.grow(needed));
                 self.check_open(state)?;
@@ -127,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// Makes the spare segment the active one, and waits for it if it is not ready. Returns early if another thread did it.
+    /// Makes the spare segment the active one, and waits for it if it is not ready. Returns early if another thread has rotated.
     pub(crate) fn rotate(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
         let full = state.active.id;
         let tries_before = state.spare_tries;
@@ -185,7 +185,7 @@ impl Shared {
         if !matches!(written, Err(Error::Io(_))) {
             return written;
         }
-        // Another thread may be trying again.
+        // Another thread may already be trying the write again.
         while state.is_writing {
             self.progress.wait(state);
         }

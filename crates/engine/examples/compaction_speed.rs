@@ -1,11 +1,11 @@
 //! How fast compactions merge: `cargo run --release -p ilion-engine --example compaction_speed -- DIR ROWS SSTABLES`.
 //!
-//! Writes rows of five 34-byte columns under random keys into SSTables, merges them on one thread, and prints bytes and rows a
-//! second. `perf stat -e instructions` around a run with and one without rows tells the instructions for a row.
+//! Writes rows of five 34-byte columns under random keys into SSTables, merges them on one thread, and prints bytes and rows per
+//! second. Run it under `perf stat -e instructions` with and without rows: the difference is the number of instructions per row.
 //!
-//! With `wide N` at the end every partition has N rows, all SSTables have all partitions, and each goes on where the one before
-//! ended; with `mixed N` they take turns, row by row. With `load MIB` the rows are only written, with so much memory for memtables
-//! and as much for chunks: the peak of resident memory is told beside the budgets.
+//! With `wide N` at the end every partition has N rows, all SSTables have all partitions, and each SSTable continues where the
+//! previous one ended; with `mixed N` they take turns, row by row. With `load MIB` the rows are only written, with this much memory
+//! for memtables and as much for chunks; the program then prints the peak of resident memory beside the budgets.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -26,16 +26,16 @@ const VALUE: &[u8; 34] = b"0123456789012345678901234567890123";
 /// How rows are spread.
 #[derive(Clone, Copy)]
 enum Spread {
-    /// Each alone in its partition.
+    /// Each row is alone in its partition.
     Narrow,
-    /// This many rows in each partition; an SSTable has a stretch of them.
+    /// Each partition has this many rows; an SSTable has a contiguous stretch of them.
     Wide(u64),
-    /// The same, but each SSTable has rows from all over the partition: every n-th one.
+    /// Each partition has this many rows; an SSTable has every n-th of them.
     Mixed(u64),
 }
 
 impl Spread {
-    /// The number of the partition, and the clustering, of a row of an SSTable.
+    /// The number of the partition, and the clustering, for a row of an SSTable.
     fn place(self, row: u64, sstable: u64, sstables: u64) -> (Option<u64>, Option<u64>) {
         match self {
             Self::Narrow => (None, None),
@@ -90,7 +90,7 @@ fn create(engine: &Engine, spread: Spread) {
         .unwrap();
 }
 
-/// The line of the peak of resident memory, as Linux has it.
+/// The line of `/proc/self/status` with the peak of resident memory.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));

@@ -1,7 +1,7 @@
-//! What small reads cost while there are many SSTables: `small_reads DIR ROWS SSTABLES READS`.
+//! The cost of small reads while there are many SSTables: `small_reads DIR ROWS SSTABLES READS`.
 //!
 //! Writes small rows (a key of ten bytes, a value of forty) into SSTables, then reads rows by their keys (`read_points`) and two rows
-//! behind a token (`read_ranges`). Counted by `valgrind --tool=callgrind --toggle-collect='*read_ranges*'`.
+//! behind a token (`read_ranges`). Count instructions with `valgrind --tool=callgrind --toggle-collect='*read_ranges*'`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 

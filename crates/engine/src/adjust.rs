@@ -1,6 +1,6 @@
 //! Options that an operator changes while the engine runs.
 //!
-//! Those of compactions and caches are with their owners (`pace`, `saved_caches`, `backups`).
+//! Options of compactions and caches are in the modules that use them (`pace`, `saved_caches`, `backups`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use crate::EngineOptions;
 use crate::large::LargeLimits;
 
-/// The values that hold now.
+/// The current values.
 pub(crate) struct Adjusted {
     /// Files that a snapshot links per second; 0 is no limit.
     links_per_sec: AtomicU32,
@@ -28,7 +28,7 @@ impl Adjusted {
         }
     }
 
-    /// `None` is no limit.
+    /// The limit; `None` if there is none.
     pub(crate) fn links_per_sec(&self) -> Option<u32> {
         Some(self.links_per_sec.load(Ordering::Relaxed)).filter(|links| *links > 0)
     }
@@ -37,7 +37,7 @@ impl Adjusted {
         **self.large.load()
     }
 
-    /// `None` is the default of the format.
+    /// The size in bytes; `None` for the default of the format.
     pub(crate) fn column_index_bytes(&self) -> Option<u32> {
         Some(self.column_index_bytes.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
     }

@@ -6,11 +6,11 @@ use ilion_schema::{Diff, TableSchema};
 
 /// Tables that a schema may have changed.
 pub(crate) enum Affected {
-    /// All tables: the schema was read from its rows.
+    /// All tables, since the schema was read again from its rows.
     All,
-    /// Those that these changes of the last schema touch.
+    /// Tables that the changes from the last schema to this one touch.
     Some {
-        /// Keyspaces of which all tables are affected.
+        /// Keyspaces all of whose tables are affected.
         keyspaces: BTreeSet<String>,
         /// Names of tables by keyspace.
         tables: BTreeMap<String, BTreeSet<String>>,
@@ -31,7 +31,7 @@ impl Affected {
                 Diff::Table(it) => (&it.object().keyspace, &it.object().name),
                 Diff::View(keyspace, it) => (keyspace, &it.object().name),
                 Diff::Index(keyspace, it) => (keyspace, &it.object().table),
-                // Tables that use a type differ with it.
+                // A table that uses a changed type has a diff of its own.
                 Diff::Type(_) | Diff::Function(..) | Diff::Aggregate(..) | Diff::Trigger(..) => continue,
             };
             tables.entry(keyspace.clone()).or_default().insert(table.clone());

@@ -1,4 +1,4 @@
-//! The threads of the background.
+//! The background threads.
 //!
 //! | thread | what it does |
 //! | --- | --- |
@@ -7,7 +7,7 @@
 //! | `ilion-token-maps` | makes missing token maps and checksums, resamples index summaries |
 //! | `ilion-views` | makes sorted views |
 //! | `ilion-indexes` | builds indexes |
-//! | `ilion-caches` | loads saved caches after the start, and saves them now and then |
+//! | `ilion-caches` | loads saved caches after the start, and saves them periodically |
 //! | `ilion-remove` | removes files of obsolete SSTables that a read had open |
 //! | `ilion-release` | frees the memory of flushed memtables |
 //! | `ilion-tick` | each second: requests what is due by time, tries again what failed |
@@ -34,7 +34,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Ticks between two checks for compactions that are due by time.
 const TICKS_TO_COMPACT: u64 = 60;
 
-/// Starts the threads, if the engine has some. Work that was sent before is lost.
+/// Starts the threads, unless the engine runs without threads. Work that was sent before is lost.
 pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
     if shared.options.is_stepped {
         shared.background.begin_stepped();
@@ -67,7 +67,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
             shared.env.yield_to_others();
             work_through(shared, &token_map_queue);
         })?,
-        // At the priority of reads: they wait for the view, and it rests long after each.
+        // At the priority of reads, since reads need the view. The thread rests long after each view.
         spawn(shared, "ilion-views", move |shared| {
             work_through(shared, &view_queue)
         })?,
@@ -81,7 +81,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
             shared.env.yield_to_others();
             Remover::run(&removals);
         })?,
-        // At the priority of writes: else they could fill memory faster than this frees it.
+        // At the priority of writes; at a lower one, writers could fill memory faster than this thread frees it.
         spawn(shared, "ilion-release", move |_| Releaser::run(&releases))?,
         spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
     ];
@@ -100,7 +100,8 @@ fn spawn_compactor(shared: &Arc<Shared>, number: usize, queue: Receiver<Work>) -
 }
 
 impl Engine {
-    /// Changes how many compactions run at once. Those that are too many end first. An engine without threads has one at a time.
+    /// Changes how many compactions run at once. Surplus threads end after the work that is already in the
+    /// queue. An engine without threads runs one at a time.
     ///
     /// # Errors
     /// A thread cannot be started.
@@ -159,8 +160,8 @@ fn do_guarded(shared: &Arc<Shared>, work: &Work) {
 }
 
 impl Engine {
-    /// Does one piece of work that is due in the background of an engine without threads (see [`crate::EngineOptions::is_stepped`]), or of its
-    /// log. Returns false if nothing was due.
+    /// Does one piece of background work that is due in an engine without threads (see [`crate::EngineOptions::is_stepped`]), or in
+    /// its log. Returns false if no work was due.
     pub fn step(&self) -> bool {
         let shared = &self.shared;
         let work = match shared.options.is_stepped {
@@ -176,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// Asks for what is due by time, in an engine without threads: once a second of its clock.
+    /// Requests what is due by time, in an engine without threads. The caller does this once a second of the engine's clock.
     pub fn tick(&self) {
         if self.shared.options.is_stepped {
             guarded(&self.shared, || self.shared.tick());
@@ -208,7 +209,8 @@ fn guarded(shared: &Arc<Shared>, run: impl FnOnce()) {
 }
 
 impl Shared {
-    /// Requests a look at every table: data expires, tombstones get old enough, and a compaction that failed may succeed now.
+    /// Requests a check of every table for due compactions: data expires, tombstones pass gc grace, and a compaction that failed may
+    /// succeed now.
     pub(crate) fn look_for_compactions(&self) {
         let tables = self.tables.load_full();
         for store in tables.values() {
@@ -219,7 +221,7 @@ impl Shared {
         }
     }
 
-    /// Requests flushes that are due by time (`memtable_flush_period_in_ms`), or since the log is too large.
+    /// Requests flushes that are due by time (`memtable_flush_period_in_ms`), or because the log is too large.
     fn tick(&self) {
         self.retry_stalled();
         self.expire_snapshots();

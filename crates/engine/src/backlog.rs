@@ -1,4 +1,4 @@
-//! How far compactions are behind, and how writers are slowed for it, so that reads stay short.
+//! Measures how far compactions are behind, and slows writers accordingly, so that reads stay short.
 //!
 //! The *debt* of a table is the number of SSTables that a read may have to touch only because compactions are behind
 //! (`Strategy::debt`). As it grows, compactions may read faster than their limit; from [`SLOWED_FROM`] on, writers of the table
@@ -12,15 +12,15 @@ use std::time::Duration;
 use ilion_env::cost::{self, Count};
 use parking_lot::{Condvar, Mutex};
 
-/// From this debt on writers are slowed, and compactions have no limit of rate.
+/// From this debt on writers are slowed, and the rate of compactions is not limited.
 pub(crate) const SLOWED_FROM: usize = 16;
-/// Writers wait at this debt.
+/// From this debt on writers wait for a compaction to end.
 pub(crate) const DEBT_MAX: usize = 32;
 const PAUSE_MAX_MICROS: f64 = 20_000.0;
 /// The longest wait of one write.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// What a writer does before it writes.
+/// What a writer must do before it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Toll {
     /// Continues at once.
@@ -54,7 +54,7 @@ pub(crate) fn toll(debt: usize, given: usize) -> Toll {
 #[derive(Default)]
 pub(crate) struct Debt {
     now: AtomicUsize,
-    /// The debt that the table was opened with, or the lowest since.
+    /// The debt that the table had when it was opened, or the lowest debt since.
     given: AtomicUsize,
 }
 
@@ -80,7 +80,7 @@ impl Debt {
     }
 }
 
-/// The waiting room of writers to tables whose compactions are behind.
+/// Where writers to tables whose compactions are behind wait.
 #[derive(Default)]
 pub(crate) struct Backlog {
     /// The highest debt of any table. A write checks the debts of its own tables only if this one is high.

@@ -1,16 +1,17 @@
-//! A moment of the whole node, for a backup: a snapshot of every table, and the stretch of the commit log that makes them one moment.
+//! A consistent moment of the whole node, for a backup: a snapshot of every table, and the stretch of the commit log that makes them
+//! consistent.
 //!
 //! The snapshots are taken one after another. A record that was logged between the first and the last of them may be in some and
 //! missing in others; so the log from before the first one up to behind the last one belongs to the backup. A replay of that stretch
-//! over the snapshots gives every table as it was at its end. This is the replay of a crash: it knows by the intervals of the
-//! SSTables what they have.
+//! over the snapshots gives every table as it was at its end. This is the same replay as after a crash: the intervals of the
+//! SSTables show which records they contain.
 //!
 //! ```text
 //! <commit log>/backup/ilion-1-<n>.log     links of the stretch
 //! <table>/snapshots/ilion-backup/         links of the SSTables
 //! ```
-//! There is one such moment at a time. It stays until it is ended, or until the next one begins: a tool that was killed leaves no
-//! more than one.
+//! Only one such moment exists at a time. It stays until it is ended, or until the next one begins, so that tools that are killed
+//! leave at most one.
 
 use std::path::PathBuf;
 
@@ -24,31 +25,31 @@ use crate::{Engine, Error, Result};
 
 /// Tag of the snapshots.
 const TAG: &str = "ilion-backup";
-/// Directory of the links in that of the commit log.
+/// Directory of the links, inside the directory of the commit log.
 const LOG_DIRECTORY: &str = "backup";
-/// Tries, if tables are dropped meanwhile.
+/// Number of tries if tables are dropped while the snapshots are taken.
 const TRIES_MAX: usize = 5;
 
 /// A moment of the whole node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupPoint {
-    /// The id of the node, of its log and of its SSTables.
+    /// The id of the node; its log and its SSTables have the same id.
     pub id: Uuid,
     /// Class of the partitioner.
     pub partitioner: &'static str,
     /// The first segment of the stretch.
     pub log_from: SegmentId,
-    /// The end of the stretch: the moment.
+    /// The end of the stretch, which is the moment.
     pub log_to: Position,
     /// The time of the moment, microseconds since 1970: no record of the stretch was logged later.
     pub at_micros: i64,
-    /// Whatever was acknowledged before this time, microseconds since 1970, is in it.
+    /// All writes that were acknowledged before this time, microseconds since 1970, are in the backup.
     pub covered_micros: i64,
-    /// Holds the segments of the stretch.
+    /// The directory with the segments of the stretch.
     pub log_directory: PathBuf,
-    /// Where sealed segments are archived; `None` if they are not.
+    /// The directory in which sealed segments are archived; `None` without an archive.
     pub archive_directory: Option<PathBuf>,
-    /// The statements that create the keyspaces, without those of the system.
+    /// The keyspaces, without those of the system.
     pub keyspaces: Vec<BackupKeyspace>,
     /// The tables, those of the system included.
     pub tables: Vec<BackupTable>,
@@ -72,36 +73,37 @@ pub struct BackupTable {
     pub name: String,
     /// Its id.
     pub id: TableId,
-    /// The snapshot.
+    /// The directory of the snapshot.
     pub directory: PathBuf,
 }
 
-/// What [`Engine::archive_log`] reached.
+/// The result of [`Engine::archive_log`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivedLog {
-    /// The id of the node and of its log.
+    /// The id of the node; its log has the same id.
     pub id: Uuid,
-    /// The archive.
+    /// The directory of the archive.
     pub directory: PathBuf,
-    /// Whatever was acknowledged before this time, microseconds since 1970, is in a segment of the archive, or was in one that was removed
-    /// there.
+    /// All writes that were acknowledged before this time, microseconds since 1970, are in a segment of the archive, or were in one
+    /// that was removed from the archive.
     pub covered_micros: i64,
 }
 
 /// The end of the log, which is now the start of a segment.
 struct SegmentEnd {
     to: Position,
-    /// Whatever was acknowledged before this time is below.
+    /// All writes that were acknowledged before this time are below `to`.
     covered_micros: i64,
-    /// No record below was logged after this time.
+    /// No record below `to` was logged after this time.
     at_micros: i64,
 }
 
 impl Engine {
-    /// Takes a moment of the whole node. Everything that was acknowledged before the call is in it. Ends the one before, if there is one.
+    /// Takes a moment of the whole node. Everything that was acknowledged before the call is in it. Ends the previous moment, if there
+    /// is one.
     ///
     /// # Errors
-    /// A table is set aside, writes are refused, or the operating system refused.
+    /// A table is set aside, writes are refused, or the operating system returned an error.
     pub fn begin_backup(&self) -> Result<BackupPoint> {
         let shared = &self.shared;
         shared.check_writable()?;
@@ -118,7 +120,7 @@ impl Engine {
             .snapshot_all()
             .and_then(|tables| self.link_log(log, from, tables));
         shared.snapshots.hold_log(None);
-        // What was held back is trimmed.
+        // Trims the segments that were held back meanwhile.
         shared.trim_log()?;
         point.inspect_err(|_| {
             if let Err(error) = self.end_backup() {
@@ -130,7 +132,7 @@ impl Engine {
     /// Removes the snapshots and links of [`Self::begin_backup`].
     ///
     /// # Errors
-    /// The operating system refused.
+    /// The operating system returned an error.
     pub fn end_backup(&self) -> Result<()> {
         let shared = &self.shared;
         self.clear_snapshots(&SnapshotChoice {
@@ -144,7 +146,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the active segment of the log and archives all before it.
+    /// Ends the active segment of the log and archives all segments before the new one.
     ///
     /// # Errors
     /// The log has no archive, or a segment cannot be archived.
@@ -167,7 +169,7 @@ impl Engine {
 
     /// Ends the active segment.
     fn end_segment(&self, log: &CommitLog) -> Result<SegmentEnd> {
-        // Whatever is acknowledged before this time is appended already.
+        // A write that is acknowledged before this time is already appended.
         let covered_micros = self.shared.log_time_micros();
         log.rotate()?;
         log.sync()?;
@@ -193,7 +195,7 @@ impl Engine {
             };
             match self.snapshot(&order) {
                 Ok(()) => {}
-                // A table was dropped meanwhile.
+                // A table was dropped between the list of tables and its snapshot.
                 Err(Error::Refused(_)) if tries < TRIES_MAX => {
                     tries += 1;
                     continue;

@@ -1,11 +1,11 @@
-//! Incremental backups: each SSTable that is flushed or imported gets links in `backups/` of its table, as Cassandra has them.
+//! Incremental backups: each SSTable that is flushed or imported gets links in `backups/` of its table, as in Cassandra.
 //!
 //! ```text
 //! <table directory>/backups/nb-1-big-Data.db ...       and /.<index>/... for an index in a hidden table
 //! ```
 //!
-//! They are made before the COMMIT, so that a crash leaves at most links of an SSTable whose data is still in the log, and
-//! will be flushed under another name. The operator moves them elsewhere, and removes them.
+//! The links are made before the COMMIT, so that a crash leaves at most links of an SSTable whose data is still in the log, and
+//! will be flushed under another name. The operator moves the links elsewhere, and removes them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl Engine {
 }
 
 impl Shared {
-    /// Links an SSTable that a flush of `asked` or an import has made, if the settings ask for it. A failure is logged, and the flush
-    /// goes on: the data is safe, only its backup is not there.
+    /// Links an SSTable that a flush of `asked` or an import has made, if incremental backups are on. A failure is logged, and the
+    /// flush goes on: the data is safe, only its backup is missing.
     pub(crate) fn back_up(&self, asked: &TableStore, descriptor: &Descriptor) {
         let is_due = self.is_backing_up.load(Ordering::Relaxed) && asked.schema().options.incremental_backups;
         if is_due && let Err(error) = link_to(&*self.env, descriptor, &directory_of(&descriptor.directory)) {
@@ -51,7 +51,7 @@ impl Shared {
     }
 }
 
-/// Where the backups of a table are, or of a hidden table, whose directory is in that of its table.
+/// The directory of the backups of a table or hidden table. The directory of a hidden table is inside that of its table.
 fn directory_of(store: &Path) -> PathBuf {
     let name = store.file_name().unwrap_or_default();
     match store.parent() {

@@ -1,4 +1,4 @@
-//! Memory of all memtables together, and how writers are slowed when flushes are too slow.
+//! Limits the memory of all memtables together, and slows writers when flushes are too slow.
 //!
 //! From two fifths of the limit on the largest memtable is flushed; from seven tenths on
 //! each writer pauses, longer the fuller it is; at the limit writers wait until a flush has freed memory.
@@ -9,7 +9,7 @@ use std::time::Duration;
 use ilion_env::cost::{self, Count};
 use parking_lot::{Condvar, Mutex};
 
-/// What a writer does before it writes.
+/// What a writer must do before it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// Continues at once.
@@ -22,7 +22,7 @@ pub(crate) enum Admission {
 
 const PAUSE_MAX_MICROS: usize = 10_000;
 
-/// The toll of a write. Pure.
+/// How a write is admitted when memtables use `used` of `limit` bytes. Pure.
 pub(crate) fn admission(used: usize, limit: usize) -> Admission {
     let soft = limit / 10 * 7;
     if used < soft {
@@ -73,7 +73,7 @@ impl Budget {
         self.used() > self.limit / 5 * 2
     }
 
-    /// Slows the caller as the budget requires. Returns false if there is no memory, and flushes cannot free any for now.
+    /// Slows the caller as the budget requires. Returns false if there is no memory and flushes fail for now.
     pub(crate) fn admit(&self) -> bool {
         match admission(self.used(), self.limit) {
             Admission::Free => {}
@@ -91,7 +91,7 @@ impl Budget {
         self.has_room()
     }
 
-    /// False if there is no memory, and flushes cannot free any for now.
+    /// False if there is no memory and flushes fail for now.
     pub(crate) fn has_room(&self) -> bool {
         self.used() < self.limit || !self.is_stalled()
     }
@@ -105,19 +105,19 @@ impl Budget {
         self.is_stalled.load(Ordering::Acquire)
     }
 
-    /// Notes that flushes fail for now.
+    /// Records that flushes fail for now.
     pub(crate) fn stall(&self) {
         self.is_stalled.store(true, Ordering::Release);
         let _guard = self.waiters.lock();
         self.freed.notify_all();
     }
 
-    /// Notes that flushes succeed again.
+    /// Records that flushes succeed again.
     pub(crate) fn go_on(&self) {
         self.is_stalled.store(false, Ordering::Release);
     }
 
-    /// Counts bytes by which a memtable grew or shrank.
+    /// Adds bytes by which a memtable grew; negative if it shrank.
     pub(crate) fn grow(&self, bytes: isize) {
         if bytes >= 0 {
             self.used.fetch_add(bytes.unsigned_abs(), Ordering::Relaxed);
@@ -141,7 +141,7 @@ impl Budget {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
     }
 
-    /// Notes that flushes have stopped for good.
+    /// Records that flushes have stopped for good.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Release);
         let _guard = self.waiters.lock();

@@ -1,4 +1,4 @@
-//! [`CacheSaving`]: which caches are saved (by `saved_caches`), when, and how much of them.
+//! [`CacheSaving`]: when `saved_caches` saves a cache, and how much of it.
 
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -12,9 +12,9 @@ pub(crate) const COUNTERS: &str = "CounterCache";
 
 /// When a cache is saved, and how much of it.
 pub(crate) struct CacheSaving {
-    /// Begins the names of its files.
+    /// Prefix of the names of its files.
     pub name: &'static str,
-    /// Its name for operators.
+    /// The name that operators see.
     pub label: &'static str,
     save_period: Option<Duration>,
     /// Most keys that are saved.
@@ -31,7 +31,7 @@ impl CacheSaving {
         }
     }
 
-    /// Those of the caches that are saved.
+    /// The settings of all caches that are saved.
     pub(crate) fn all(options: &EngineOptions) -> [Self; 3] {
         [
             Self::of(KEYS, "keys", &options.key_cache),
@@ -40,7 +40,7 @@ impl CacheSaving {
         ]
     }
 
-    /// When it is saved next; `None` if never.
+    /// When the cache is saved next, in nanoseconds of the same clock as `now_nanos`; `None` if never.
     pub(crate) fn due_nanos(&self, now_nanos: u64) -> Option<u64> {
         let nanos = |period: Duration| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         self.save_period

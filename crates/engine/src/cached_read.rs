@@ -12,7 +12,7 @@ use crate::shared::Shared;
 use crate::table_store::TableStore;
 
 impl Shared {
-    /// One partition; its head comes from the row cache, if the table uses it.
+    /// Reads one partition; its head comes from the row cache, if the table uses it.
     pub(crate) fn read_partition(
         &self,
         store: &Arc<TableStore>,

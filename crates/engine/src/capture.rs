@@ -15,14 +15,14 @@ impl Shared {
         admitted.map_err(|error| self.capture_error(error, keyspace))
     }
 
-    /// The error of the log, for who writes to a keyspace.
+    /// The error of the log, as a writer to this keyspace gets it.
     pub(crate) fn capture_error(&self, error: LogError, keyspace: &str) -> Error {
         let LogError::CaptureFull { used_bytes } = error else {
             return error.into();
         };
         let capture = self.options.commit_log.capture.as_ref();
         let dir = capture.map_or(Path::new(""), |capture| &capture.dir);
-        // Compat: the text of Cassandra.
+        // Compat: Cassandra's message.
         Error::CaptureFull(format!(
             "Rejecting mutation to keyspace {keyspace}. Free up space in {} by processing CDC logs. Total CDC bytes on disk is \
              {used_bytes}.",
@@ -45,7 +45,7 @@ impl Engine {
         Ok(self.shared.log()?.changes(from)?)
     }
 
-    /// Syncs the log, so that all that was acknowledged can be read.
+    /// Syncs the log, so that all captured records of acknowledged writes can be read.
     ///
     /// # Errors
     /// The log stopped for good.
@@ -53,7 +53,7 @@ impl Engine {
         Ok(self.shared.log()?.sync()?)
     }
 
-    /// Where captured records end for now.
+    /// The position up to which captured records can be read now.
     ///
     /// # Errors
     /// The log is still being replayed.
@@ -61,7 +61,7 @@ impl Engine {
         Ok(self.shared.log()?.synced())
     }
 
-    /// Returns when there may be changes beyond the position, or after the time.
+    /// Returns when there may be changes beyond the position, or after `at_most`.
     ///
     /// # Errors
     /// The log is still being replayed.
@@ -70,7 +70,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes captured segments below that number; see [`ilion_commitlog::CommitLog::release_captured`].
+    /// Removes captured segments below `before`; see [`ilion_commitlog::CommitLog::release_captured`].
     ///
     /// # Errors
     /// Change data capture is off, or a file cannot be removed.

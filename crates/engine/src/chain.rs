@@ -5,7 +5,8 @@
 //! not overlap form a chain: one source of the merge, in the order of the read. So the first rows of a partition that is spread over
 //! many SSTables cost only reads of the SSTables that have these rows, also in reversed order.
 //!
-//! Not here: SSTables that may have a deletion of the whole partition or a static row. Every read of the partition needs these first.
+//! SSTables that may have a deletion of the whole partition or a static row are not in chains: every read of the partition needs them
+//! first.
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ use ilion_sstable::PartitionCursor;
 use crate::live_sstable::LiveSSTable;
 use crate::source::touch;
 
-/// Divides stretches into chains, each in the order of the read. There are as few chains as the most stretches that overlap in one place.
-/// Pure.
+/// Divides stretches into chains, each in the order of the read. The number of chains is the highest number of stretches that overlap
+/// in one place. Pure.
 fn divide(stretches: &[&Slice], is_reversed: bool, comparator: &ClusteringComparator) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..stretches.len()).collect();
     let compare = |a: usize, b: usize| match is_reversed {
@@ -61,7 +62,7 @@ impl ChainRead {
         let stretches: Vec<&Slice> = sstables.iter().map(|live| live.sstable.covered()).collect();
         let chains = divide(&stretches, self.filter.reversed, comparator);
         let chains = chains.into_iter().map(|chain| {
-            // The next one is taken from the end.
+            // Reversed, since `open_next` pops the next SSTable from the end.
             let left = chain.into_iter().rev().map(|at| sstables[at].clone()).collect();
             Box::new(Chain {
                 read: self.clone(),
@@ -76,7 +77,7 @@ impl ChainRead {
 
 struct Chain {
     read: ChainRead,
-    /// Not opened yet, the next one last.
+    /// SSTables that are not opened yet, the next one last.
     left: Vec<Arc<LiveSSTable>>,
     current: Option<(PartitionCursor, Arc<LiveSSTable>)>,
     /// True after the partition was returned.

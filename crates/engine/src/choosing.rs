@@ -1,30 +1,30 @@
-//! What a table remembers from one choice of a compaction to the next.
+//! State of a table that its choices of compactions share.
 
 use std::path::{Path, PathBuf};
 
 use ilion_compaction::Memory;
 
-/// How long the inputs of a compaction that failed, or had no space, are left out.
+/// How long the inputs of a compaction that failed, or had no space, are excluded from choices.
 const SUSPECT_NANOS: u64 = 60 * 1_000_000_000;
 
 /// Memory of the choices of a table. Its lock is held from a choice until its inputs are registered.
 #[derive(Default)]
 pub(crate) struct Choosing {
-    /// What the strategy remembers.
+    /// State of the strategy.
     pub memory: Memory,
-    /// Requests for compactions that are running; while there is one, no compaction starts in the background.
+    /// Number of running requests for compactions; while it is above 0, no compaction starts in the background.
     pub pauses: usize,
-    /// Inputs of compactions that failed, and until when they are left out.
+    /// Inputs of compactions that failed, and the time until which they are excluded.
     suspects: Vec<(PathBuf, u64)>,
 }
 
 impl Choosing {
-    /// Leaves the files out for a while.
+    /// Excludes the files from choices for a while.
     pub(crate) fn suspect(&mut self, paths: Vec<PathBuf>, now_nanos: u64) {
         self.suspect_until(paths, now_nanos.saturating_add(SUSPECT_NANOS));
     }
 
-    /// Leaves the files out until the next start.
+    /// Excludes the files from choices until the next start.
     pub(crate) fn suspect_for_good(&mut self, paths: Vec<PathBuf>) {
         self.suspect_until(paths, u64::MAX);
     }

@@ -1,6 +1,6 @@
 //! Compactions: inputs are chosen and merged into new SSTables, and the view is swapped.
 //!
-//! A compaction holds its inputs: no other one takes them. It writes under a transaction log, and removes the inputs
+//! A compaction registers its inputs: no other compaction takes them. It writes under a transaction log, and removes the inputs
 //! from the view while it holds the table's files (`maintenance`). If the table was emptied meanwhile, or the compaction
 //! was stopped, its output is removed and the view stays as it is.
 
@@ -42,11 +42,11 @@ use joined::{Counted, Joined};
 pub use manual::CompactionRequest;
 use outputs::Outputs;
 
-/// SSTables that a compaction holds until this is dropped.
+/// SSTables that are registered as inputs of a compaction until this is dropped.
 pub(crate) struct Inputs<'a> {
     store: &'a Arc<TableStore>,
     merged: Vec<Arc<LiveSSTable>>,
-    /// Dropped unread.
+    /// SSTables that are dropped without being read, since all their data has expired.
     expired: Vec<Arc<LiveSSTable>>,
 }
 
@@ -109,7 +109,7 @@ impl Drop for Inputs<'_> {
     }
 }
 
-/// A compaction whose inputs are held.
+/// A compaction whose inputs are registered.
 pub(crate) struct Compaction<'a> {
     inputs: Inputs<'a>,
     registered: Registered<'a>,
@@ -118,17 +118,17 @@ pub(crate) struct Compaction<'a> {
     rules: Rules,
 }
 
-/// What a compaction drops.
+/// Which data a compaction drops.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Rules {
-    /// Tombstones past gc grace that cover nothing elsewhere.
+    /// Tombstones past gc grace that cover no data outside of the compaction.
     #[default]
     Usual,
-    /// Those of these partitions also within gc grace.
+    /// As `Usual`, and tombstones of these partitions also within gc grace.
     WithoutGrace(Arc<BTreeSet<DecoratedKey>>),
-    /// Also what other SSTables of the table have deleted.
+    /// As `Usual`, and data that other SSTables of the table have deleted.
     Garbage(Granularity),
-    /// Also all partitions that are not in these ranges, which ascend.
+    /// As `Usual`, and all partitions that are not in these ranges, which ascend.
     Within(Arc<Vec<KeyRange>>),
 }
 
@@ -139,7 +139,7 @@ pub(crate) enum CompactionEnd {
     Done,
     /// The table was emptied or dropped meanwhile.
     Emptied,
-    /// It was stopped, or the engine is closing.
+    /// The compaction was stopped, or the engine is closing.
     Stopped,
 }
 
@@ -160,7 +160,7 @@ impl Shared {
             Ok(CompactionEnd::Stopped) => {
                 tracing::info!(?store, "a compaction was stopped; its inputs stay in use")
             }
-            // Its files were removed meanwhile.
+            // The files of the table were removed while the compaction ran.
             Err(error) if store.is_dropped.load(Ordering::Acquire) => {
                 tracing::info!(?store, %error, "a compaction ended, since its table was dropped");
             }
@@ -220,7 +220,7 @@ impl Shared {
         Ok(CompactionEnd::Done)
     }
 
-    /// Replaces the inputs by the new SSTables; returns their bytes. `None` if the inputs are not in the view any more.
+    /// Replaces the inputs by the new SSTables; returns the bytes of these. `None` if the inputs are not in the view any more.
     pub(crate) fn swap(
         &self,
         inputs: &Inputs<'_>,
@@ -337,7 +337,7 @@ impl Shared {
         }
     }
 
-    /// What an input has within these ranges.
+    /// A cursor over an input, restricted to these ranges.
     fn source(
         &self,
         live: &Arc<LiveSSTable>,
@@ -374,7 +374,7 @@ impl Shared {
     fn options_for(&self, inputs: &Inputs<'_>) -> WriterOptions {
         let sstables = inputs.merged.iter().map(|live| &live.sstable);
         let stats = sstables.clone().map(|sstable| sstable.header().stats);
-        // The result covers the stretches of inputs that are dropped unread, too.
+        // The result also covers the log stretches of inputs that are dropped without being read.
         let covered = inputs.all().flat_map(|live| intervals_of(&live.sstable, self.id));
         WriterOptions {
             partitioner: inputs.store.schema().partitioner(self.options.partitioner),
@@ -391,7 +391,7 @@ impl Shared {
     }
 }
 
-/// The damaged input if there is one (true: leave it out for good), else all inputs.
+/// The inputs to exclude after an error: the damaged one (then also `true`: exclude it for good), else all of them.
 fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
     let damaged = match error {
         Error::Read(ReadError::Corrupt { file, .. }) => file.file_name().and_then(|name| name.to_str()),
@@ -406,7 +406,8 @@ fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
     }
 }
 
-/// The partitions of the table's SSTables outside of the compaction, for [`GarbageSkip`]. Not those of memtables, which a crash may lose.
+/// The partitions of the table's SSTables outside of the compaction, for [`GarbageSkip`]. Memtables are left out, since a crash may
+/// lose their data.
 fn shadows_of(inputs: &Inputs<'_>, table: &Arc<TableSchema>) -> Shadows {
     let store = inputs.store.clone();
     let own: Vec<_> = inputs.all().cloned().collect();

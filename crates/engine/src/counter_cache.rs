@@ -1,4 +1,4 @@
-//! The counter cache: this node's shard of a counter, so that an increment need not read it.
+//! The counter cache: this node's shard of a counter, so that an increment need not read it from memtables and SSTables.
 //!
 //! An entry is the clock and count of this node's shard. Writers of counters hold their partition's lock from look-up to
 //! insert. A deletion holds no lock: it raises the epoch of its partition, which makes entries of earlier epochs invalid.
@@ -13,18 +13,18 @@ use ilion_schema::{ColumnId, TableId};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-/// Partitions that share an epoch.
+/// Number of epochs; partitions share them by hash.
 const STRIPES: usize = 1024;
 const ENTRY_OVERHEAD_BYTES: u64 = 160;
 
-/// Which counter.
+/// The key of a counter in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CounterKey {
     /// Its table.
     pub table: TableId,
     /// Its partition.
     pub key: Bytes,
-    /// Its row; empty for a static column.
+    /// The clustering of its row; empty for a static column.
     pub clustering: Clustering,
     /// Its column.
     pub column: ColumnId,
@@ -33,7 +33,7 @@ pub struct CounterKey {
 /// This node's shard of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnCount {
-    /// How many times it was written.
+    /// How often the shard was written.
     pub clock: i64,
     /// Its count.
     pub count: i64,
@@ -54,7 +54,7 @@ impl Weighter<CounterKey, Entry> for ByBytes {
     }
 }
 
-/// The counter cache, with at most this many bytes.
+/// The counter cache. Its size is limited in bytes.
 pub struct CounterCache {
     counters: Cache<CounterKey, Entry, ByBytes>,
     epochs: Box<[AtomicU64]>,
@@ -81,7 +81,7 @@ impl CounterCache {
         self.counters.capacity()
     }
 
-    /// Evicts what no longer fits.
+    /// Sets the capacity, and evicts entries that no longer fit.
     pub(crate) fn resize(&self, capacity_bytes: u64) {
         self.counters.set_capacity(capacity_bytes);
     }
@@ -94,7 +94,7 @@ impl CounterCache {
         self.counters.len()
     }
 
-    /// False if it has no capacity.
+    /// False if the capacity is 0.
     pub fn is_enabled(&self) -> bool {
         self.capacity_bytes() > 0
     }
@@ -108,7 +108,7 @@ impl CounterCache {
         self.epoch_of(table, key).load(Ordering::Acquire)
     }
 
-    /// This node's shard, if it is cached.
+    /// This node's shard; `None` if it is not cached.
     pub fn lookup(&self, key: &CounterKey) -> Option<OwnCount> {
         let epoch = self.epoch(key.table, &key.key);
         let found = self.counters.get(key).filter(|entry| entry.epoch == epoch);
@@ -127,12 +127,12 @@ impl CounterCache {
         self.counters.insert(detached, Entry { own, epoch });
     }
 
-    /// Makes the entries of a partition invalid, since something of it was deleted.
+    /// Makes the entries of a partition invalid, since data of it was deleted.
     pub(crate) fn forget(&self, table: TableId, key: &Bytes) {
         self.epoch_of(table, key).fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Forgets everything, or all of one table.
+    /// Removes all entries of one table, or with `None` those of all tables.
     pub(crate) fn clear(&self, table: Option<TableId>) {
         for epoch in &self.epochs {
             epoch.fetch_add(1, Ordering::AcqRel);

@@ -43,7 +43,7 @@ impl Engine {
         self.shared.options.partitioner
     }
 
-    /// Holds the directories of keyspaces.
+    /// The directory that contains the directories of keyspaces.
     pub fn data_dir(&self) -> &Path {
         &self.shared.options.data_dir
     }
@@ -71,7 +71,7 @@ impl Engine {
         Ok(self.shared.read_partition(&store, table, key, filter)?)
     }
 
-    /// Many partitions, as [`Self::read_partition`].
+    /// Like [`Self::read_partition`], for many partitions.
     ///
     /// # Errors
     /// The table is gone, or a virtual table cannot be computed.
@@ -110,7 +110,7 @@ impl Engine {
     /// Updates a virtual table.
     ///
     /// # Errors
-    /// The table cannot be updated so; nothing has changed.
+    /// The table does not accept this update. It is unchanged then.
     pub fn set_virtual(&self, mutation: &Mutation) -> Result<()> {
         let table = &mutation.table;
         let provider = self.shared.virtual_tables.settable(table.id);
@@ -123,12 +123,12 @@ impl Engine {
         virtual_table::update(&*provider, mutation)
     }
 
-    /// Limits how many files snapshots link per second, those that are being taken included; `None` is no limit.
+    /// Limits how many files snapshots link per second, including snapshots that are being taken; `None` is no limit.
     pub fn set_snapshot_links_per_sec(&self, links: Option<u32>) {
         self.shared.adjusted.set_links_per_sec(links);
     }
 
-    /// Changes from which size on partitions, rows and cells are logged; for flushes and compactions that begin later.
+    /// Changes the sizes from which on partitions, rows and cells are logged, for flushes and compactions that begin later.
     pub fn set_large_limits(&self, limits: LargeLimits) {
         self.shared.adjusted.set_large(limits);
     }
@@ -146,7 +146,7 @@ impl Engine {
         self.shared.stripes.lock(partitions)
     }
 
-    /// The counter cache. Requires: the partition is locked while it is used.
+    /// The counter cache. Requires: the caller holds the lock of a partition while it uses its entries.
     pub fn counter_cache(&self) -> &CounterCache {
         &self.shared.counter_cache
     }
@@ -168,11 +168,11 @@ impl Engine {
         Ok(self.shared.log()?.wait_durable(position)?)
     }
 
-    /// Writes all memtables of a table to disk, and returns when they are there. For a hidden table: those of the table it belongs to.
+    /// Flushes all memtables of a table, and returns when they are on disk. For a hidden table: those of the table it belongs to.
     ///
     /// # Errors
-    /// The flush failed. If something is used up (a full disk), it is tried again automatically; else writes are refused from
-    /// now on.
+    /// The flush failed. After a shortage (such as a full disk) it is retried automatically; after any other error writes are
+    /// refused from now on.
     pub fn flush(&self, table: TableId) -> Result<()> {
         let (_, store) = self
             .shared
@@ -181,10 +181,10 @@ impl Engine {
         self.shared.flush_table(&store)
     }
 
-    /// As [`Self::flush`] for several tables, each once; operators see the progress ([`Self::awaited`]).
+    /// Like [`Self::flush`] for several tables, each once; operators see the progress ([`Self::awaited`]).
     ///
     /// # Errors
-    /// As [`Self::flush`]. If one of the tables does not exist, none is flushed.
+    /// Those of [`Self::flush`]. If one of the tables does not exist, none is flushed.
     pub fn flush_tables(&self, tables: &[TableId]) -> Result<()> {
         let mut stores = Vec::with_capacity(tables.len());
         for table in tables {
@@ -203,10 +203,10 @@ impl Engine {
         self.shared.awaited.facts()
     }
 
-    /// Writes all memtables to disk, and returns when they are there.
+    /// Flushes the memtables of all tables, and returns when they are on disk.
     ///
     /// # Errors
-    /// As [`Self::flush`].
+    /// Those of [`Self::flush`].
     pub fn flush_all(&self) -> Result<()> {
         let tables = self.shared.tables.load_full();
         let mut stores: Vec<_> = tables.values().cloned().collect();
@@ -215,7 +215,7 @@ impl Engine {
         self.shared.flush_tables(&stores)
     }
 
-    /// Flushes everything and starts a new log segment, so that the next start replays nothing. Later writes are
+    /// Flushes all tables and starts a new log segment, so that the next start replays no records. Later writes are
     /// accepted as usual.
     ///
     /// # Errors
@@ -224,7 +224,7 @@ impl Engine {
         self.flush_all()?;
         let log = self.shared.log()?;
         log.rotate()?;
-        // Segments that are not synced are not trimmed.
+        // Only segments that are synced can be trimmed.
         log.sync()?;
         self.shared.trim_log()
     }
@@ -235,7 +235,7 @@ impl Engine {
         self.shared.stalled()
     }
 
-    /// Why writes are refused for good; `None` if they are not.
+    /// Why writes are refused for good; `None` if they are accepted.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure().map(str::to_owned)
     }
@@ -250,7 +250,7 @@ impl Engine {
 
     /// Ends the sampling; returns the `top` partitions with the highest counts of each kind.
     pub fn finish_sampling(&self, top: usize) -> TopPartitions {
-        // A table may have been dropped meanwhile.
+        // A table may have been dropped while it was sampled.
         self.shared.sampling.finish(top, |table, key| {
             let store = self.shared.table(table)?;
             Some(shown(&store.schema(), key))
@@ -267,7 +267,7 @@ impl Engine {
         self.shared.stores()
     }
 
-    /// Returns when saved caches are loaded, or loading them has ended. For tests and benchmarks.
+    /// Returns when saved caches are loaded, or when loading them has ended early. For tests and benchmarks.
     pub fn wait_caches_loaded(&self) {
         self.shared.background.wait_caches_loaded();
     }

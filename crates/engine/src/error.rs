@@ -7,22 +7,22 @@ use ilion_rows::ReadError;
 /// The result of a call to the engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Errors of the engine, by who must act.
+/// Errors of the engine. The variants differ in who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error(transparent)]
     Io(#[from] ilion_env::Error),
-    /// The commit log refused, or stopped for good.
+    /// The commit log refused the call, or stopped for good.
     #[error(transparent)]
     Log(#[from] ilion_commitlog::Error),
     /// An SSTable is damaged, or could not be written.
     #[error(transparent)]
     SSTable(#[from] ilion_sstable::Error),
-    /// A source could not be read.
+    /// A memtable or SSTable could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The schema does not allow it, or its rows contradict each other.
+    /// The schema does not allow the request, or its rows contradict each other.
     #[error(transparent)]
     Schema(#[from] ilion_schema::Error),
     /// Memtables are full and cannot be flushed for now. The flush is tried again automatically: retry later.
@@ -41,7 +41,7 @@ pub enum Error {
     SetAside {
         /// The table, with its keyspace.
         table: String,
-        /// Why, and what to do.
+        /// Why it could not be opened, and what to do.
         reason: String,
     },
     /// Another process has the data directory.
@@ -53,7 +53,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether something is used up for now (space on the disk, file descriptors, memory): a later try may succeed.
+    /// Whether a resource is used up for now (space on the disk, file descriptors, memory): a later try may succeed.
     pub fn is_shortage(&self) -> bool {
         match self {
             Self::Io(error)

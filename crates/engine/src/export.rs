@@ -1,4 +1,4 @@
-//! Export: SSTables of a table, linked into a directory, with the statements that create the table.
+//! Export: links the SSTables of a table into a directory, with the statements that create the table.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use crate::{Engine, Error, Result};
 impl Engine {
     /// Flushes a table and puts all its SSTables into a directory, which must be empty or absent: as hard links, or as copies if
     /// it is on another file system. `schema.cql` beside them creates the table, with its types. Returns the paths of their
-    /// Data.db when everything is durable.
+    /// Data.db when all files are durable.
     ///
     /// Concurrent writes may be in the export or not.
     ///
     /// # Errors
-    /// The table does not exist, the directory is not empty, or the operating system refused. Then the files so far
-    /// stay in the directory.
+    /// The table does not exist, the directory is not empty, or the operating system returned an error. Files that were exported
+    /// before the error stay in the directory.
     pub fn export(&self, table: TableId, directory: &Path) -> Result<Vec<PathBuf>> {
         let shared = &self.shared;
         let env = &*shared.env;

@@ -11,33 +11,33 @@ use crate::shared::Shared;
 use crate::view::View;
 use crate::{Engine, TableStore};
 
-/// A cache at one moment.
+/// The state of a cache at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct CacheFacts {
-    /// As `system_views.caches` names it.
+    /// Its name in `system_views.caches`.
     pub name: &'static str,
     /// Memory in use.
     pub bytes: u64,
-    /// Its limit.
+    /// The limit of `bytes`.
     pub bytes_max: u64,
     /// Entries in it.
     pub entries: u64,
-    /// Look-ups since the start that were answered.
+    /// Look-ups since the start that found an entry.
     pub hits: u64,
-    /// Look-ups since the start that were not.
+    /// Look-ups since the start that found no entry.
     pub misses: u64,
 }
 
-/// The engine at one moment.
+/// The state of the engine at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct EngineFacts {
-    /// Memory of all memtables.
+    /// Bytes of memory of all memtables.
     pub memtable_bytes: u64,
-    /// Its limit.
+    /// The limit of `memtable_bytes`.
     pub memtable_bytes_max: u64,
     /// Running flushes.
     pub flushes_running: u64,
-    /// Flushes that are requested and not running.
+    /// Flushes that are requested but not running yet.
     pub flushes_waiting: u64,
     /// Flushes since the start.
     pub flushes: u64,
@@ -57,31 +57,31 @@ pub struct EngineFacts {
     pub compaction_threads: u64,
     /// How often all of `system_schema` was read.
     pub schema_readings: u64,
-    /// Microseconds from the clock's time to the newest timestamp that this node gave; 0 if the clock is ahead.
+    /// By how many microseconds the clock is behind the newest timestamp that this node gave; 0 if the clock is ahead.
     pub clock_behind_micros: u64,
-    /// What the start could not read of the commit log.
+    /// Parts of the commit log that the start could not read.
     pub log_losses: LogLosses,
     /// Counts of the commit log.
     pub commit_log: ilion_commitlog::Stats,
     /// Bytes of decompressed chunks in the chunk cache.
     pub chunk_cache_bytes: u64,
-    /// Its limit.
+    /// The limit of `chunk_cache_bytes`.
     pub chunk_cache_bytes_max: u64,
-    /// Reads that the chunk cache answered.
+    /// Reads of chunks that were in the cache.
     pub chunk_cache_hits: u64,
-    /// Reads that went to disk.
+    /// Reads of chunks that were not in the cache and went to disk.
     pub chunk_cache_misses: u64,
     /// Chunks in the cache.
     pub chunk_cache_chunks: u64,
     /// Bytes of the key cache.
     pub key_cache_bytes: u64,
-    /// Its limit.
+    /// The limit of `key_cache_bytes`.
     pub key_cache_bytes_max: u64,
     /// Look-ups that the key cache answered.
     pub key_cache_hits: u64,
-    /// Look-ups that it did not answer.
+    /// Look-ups that the key cache did not answer.
     pub key_cache_misses: u64,
-    /// Partitions in it.
+    /// Partitions in the key cache.
     pub key_cache_keys: u64,
     /// All caches.
     pub caches: Vec<CacheFacts>,
@@ -91,18 +91,18 @@ pub struct EngineFacts {
     pub token_map_bytes: u64,
     /// Memory of the pages of token maps, cell maps and attached indexes.
     pub index_page_bytes: u64,
-    /// Its limit.
+    /// The limit of `index_page_bytes`.
     pub index_page_bytes_max: u64,
 }
 
-/// A table at one moment.
+/// The state of a table at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct TableFacts {
     /// Its keyspace.
     pub keyspace: String,
     /// Its name.
     pub table: String,
-    /// SSTables.
+    /// Number of SSTables.
     pub sstables: u64,
     /// SSTables of each level; without leveled compaction all are in the first one.
     pub levels: Vec<u64>,
@@ -110,18 +110,18 @@ pub struct TableFacts {
     pub sstable_bytes: u64,
     /// Memory of its memtables.
     pub memtable_bytes: u64,
-    /// About how many partitions; one that is in several sources counts several times.
+    /// About how many partitions the table has; a partition that is in several sources counts several times.
     pub estimated_partitions: u64,
     /// About how many compactions are due.
     pub pending_compactions: u64,
     /// SSTables that a read may have to touch only because compactions are behind.
     pub compaction_debt: u64,
-    /// Whether compactions in the background are on.
+    /// Whether background compactions of the table are on.
     pub is_auto_compacting: bool,
 }
 
 impl Engine {
-    /// Counts over everything.
+    /// Counts of the whole engine.
     pub fn facts(&self) -> EngineFacts {
         let shared = &self.shared;
         let counters = &shared.counters;
@@ -180,7 +180,7 @@ impl Engine {
         facts
     }
 
-    /// Reads, writes and syncs since the process started.
+    /// Counts of reads, writes and syncs of files since the process started.
     pub fn io(&self) -> RequestIo {
         ilion_env::account::totals().into_iter().map(|(_, io)| io).sum()
     }

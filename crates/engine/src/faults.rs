@@ -1,4 +1,4 @@
-//! [`Faults`]: objects of `system_schema` that do not decode. `set_aside` says how the node serves the rest.
+//! [`Faults`]: objects of `system_schema` that do not decode. Module `set_aside` explains how the node serves the rest.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct SetAside {
     pub name: String,
     /// The id of a table, if it can be read.
     pub id: Option<TableId>,
-    /// Why, and what to do.
+    /// Why it could not be opened, and what to do.
     pub reason: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for SetAside {
 }
 
 impl SetAside {
-    /// True if the object is this table, or its keyspace.
+    /// True if the object is this table or the keyspace of this table.
     pub(crate) fn is_table(&self, keyspace: &str, name: &str) -> bool {
         let is_meant = match self.kind {
             "keyspace" => true,
@@ -43,7 +43,7 @@ impl SetAside {
         is_meant && self.keyspace == keyspace
     }
 
-    /// True if a row of `system_schema` belongs to the object: to a table also those of its columns, indexes and triggers.
+    /// True if a row of `system_schema` belongs to the object. A table also has the rows of its columns, indexes and triggers.
     pub(crate) fn has_row(&self, row: &SchemaRow) -> bool {
         let tables: &[&str] = match self.kind {
             "table" => &[
@@ -91,7 +91,7 @@ impl Faults {
         *self.0.lock() = faults.iter().map(set_aside).collect();
     }
 
-    /// True if the table is missing in the schema since its rows do not decode. Then its files stay.
+    /// True if the table is missing in the schema because its rows do not decode. Its files must stay then.
     pub(crate) fn has(&self, table: &TableSchema) -> bool {
         let faults = self.0.lock();
         faults

@@ -1,10 +1,10 @@
-//! Memtable to SSTable.
+//! Flushes: a memtable becomes an SSTable.
 //!
 //! The order makes a crash harmless at every point: the SSTable's components are synced under a transaction log, the
 //! COMMIT of that log is made durable, the view replaces the memtable by the SSTable, and only then are segments of the commit log
-//! trimmed. The SSTable contains the stretch of the commit log that it covers, so that a replay skips it.
-//! All that can fail comes before the COMMIT, and can be undone: the files are removed, the memtable stays, and the flush is tried
-//! again (`retry`). A failure that is final (a failed sync) stops writes for good.
+//! trimmed. The SSTable stores the stretch of the commit log that it covers, so that a replay skips it.
+//! All steps that can fail come before the COMMIT, and can be undone: the files are removed, the memtable stays, and the flush is
+//! retried (`retry`). A failure that is final (a failed sync) stops writes for good.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ impl Shared {
         self.trim_log()
     }
 
-    /// As [`Self::flush_table`] for each table, several at a time if there are many, since a flush mostly waits for the disk.
+    /// Flushes each table like [`Self::flush_table`], several at a time if there are many, since a flush mostly waits for the disk.
     /// Returns the first failure, and starts no flush after it.
     pub(crate) fn flush_tables(&self, stores: &[Arc<TableStore>]) -> Result<()> {
         let is_due = |store: &&Arc<TableStore>| !store.are_memtables_empty();
@@ -62,18 +62,18 @@ impl Shared {
             }
             flush_on();
         });
-        // Once for all of them, since it checks every table.
+        // Once for all tables, since a trim checks every table.
         self.trim_log()?;
         failure.into_inner().map_or(Ok(()), Err)
     }
 
-    /// As [`Self::flush_table`], to free memory before it is needed. It rests if there is time.
+    /// Like [`Self::flush_table`], to free memory before it is needed. The flush pauses while it is ahead of writers.
     pub(crate) fn relieve(&self, store: &Arc<TableStore>) -> Result<()> {
         self.flush_upto(store, || self.barrier(), Haste::WithRests)?;
         self.trim_log()
     }
 
-    /// As [`Self::flush_table`], with a given end of the stretch that the memtable covers, and without trimming.
+    /// Like [`Self::flush_table`], with a given end of the log stretch that the memtable covers, and without trimming.
     pub(crate) fn flush_upto(
         &self,
         store: &Arc<TableStore>,
@@ -84,7 +84,7 @@ impl Shared {
         self.flush_in_turn(store, upto, haste)
     }
 
-    /// As [`Self::flush_upto`]. Requires: it is the turn of this flush (`maintenance`).
+    /// Like [`Self::flush_upto`]. Requires: it is the turn of this flush (`maintenance`).
     pub(crate) fn flush_in_turn(
         &self,
         store: &Arc<TableStore>,
@@ -98,8 +98,8 @@ impl Shared {
         store.freeze(&*self.env, upto);
         loop {
             let frozen = store.view().frozen.first().cloned();
-            // Hidden tables are written before the table: a replay makes their entries again only for rows that the table has not on
-            // disk. And they are written after the frozen memtable was looked up, so that their entries for it are frozen.
+            // Hidden tables are written before the table: a replay makes index entries again only for rows that are not in an SSTable
+            // of the table. And the frozen memtable is looked up before they are written, so that its entries are frozen, too.
             let indexes = store.indexes();
             indexes
                 .hidden()
@@ -287,7 +287,7 @@ impl Shared {
         self.open_in(&self.env, table, descriptor)
     }
 
-    /// As [`Self::open_sstable`], on a given disk.
+    /// Like [`Self::open_sstable`], on a given disk.
     pub(crate) fn open_in(
         &self,
         env: &Arc<dyn Env>,
@@ -325,12 +325,12 @@ impl Shared {
         }
     }
 
-    /// Trims the log segments whose records are all in SSTables, and requests flushes of tables that prevent too much trimming.
+    /// Trims the log segments whose records are all in SSTables, and requests flushes of tables that keep too many segments.
     pub(crate) fn trim_log(&self) -> Result<()> {
         let Some(log) = self.log.get() else {
             return Ok(());
         };
-        // Taken first, so that later records are not below it.
+        // Taken first, so that no later record is below it.
         let barrier = log.barrier();
         let tables = self.tables.load();
         let unflushed = tables
@@ -350,7 +350,7 @@ impl Shared {
         }
         let segments = log.stats().segments as u64;
         for (first, store) in unflushed {
-            // Numbers of segments have a gap at a restart.
+            // The numbers of segments have a gap at each restart.
             let kept = (barrier.segment.0.saturating_sub(first.segment.0)).min(segments);
             let kept_bytes = kept * u64::from(self.options.commit_log.segment_bytes);
             if keeps_too_much(kept, kept_bytes, store.view().memtable_bytes()) {
@@ -383,17 +383,17 @@ fn write_entries<W: Watch>(
     Ok(())
 }
 
-/// Flushes for each thread, at least.
+/// Each thread gets at least this many flushes.
 const FLUSHES_A_THREAD: usize = 32;
-/// Most threads: more would only wait for the same disk.
+/// Maximum number of threads: more would only wait for the same disk.
 const FLUSH_THREADS_MAX: usize = 8;
 
 /// Segments of the log that any table may keep from being trimmed.
 const SEGMENTS_KEPT_MAX: u64 = 8;
-/// With more bytes of log than this for each byte in memory, most of the log is of other tables.
+/// If the log has more bytes than this per byte of the table's memtables, most of the log belongs to other tables.
 const LOG_TO_MEMORY_MAX: u64 = 16;
 
-/// Whether a table prevents the trimming of a log that is mostly of other tables. A start would read all of it. Pure.
+/// Whether a table prevents the trimming of a log that mostly belongs to other tables. A start would read all of it. Pure.
 fn keeps_too_much(segments: u64, log_bytes: u64, memory_bytes: u64) -> bool {
     segments > SEGMENTS_KEPT_MAX && log_bytes > memory_bytes.saturating_mul(LOG_TO_MEMORY_MAX)
 }

@@ -1,9 +1,9 @@
 //! The pace of flushes that no caller waits for.
 //!
-//! A flush that frees memory begins long before writers need it, and shares the processors with reads. So it rests between two
-//! stretches while it is ahead of writers: while the written share of its memtable is larger than the share that writers have
-//! taken of the memory that was free when it began. So the rate of flushes approaches that of writes, as with ScyllaDB's controller
-//! of memtables.
+//! A flush that frees memory begins long before writers need it, and shares the processors with reads. So it pauses between two
+//! stretches of work while it is ahead of writers, that is, while the written share of its memtable is larger than the share that
+//! writers have taken of the memory that was free when it began. Thus the rate of flushes approaches that of writes, as with
+//! ScyllaDB's controller of memtables.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use crate::shared::Shared;
 
 /// A flush should end before memtables take this share of the memory, in thousandths; writers are slowed from 700 on (`budget`).
 const ENDS_BELOW: usize = 650;
-/// Longest rest, as a multiple of the work before it.
+/// The longest pause, as a multiple of the work before it.
 const REST_TO_WORK: f64 = 4.0;
-/// A flush that is ahead by this share of its memtable rests longest.
+/// A flush that is ahead by this share of its memtable takes the longest pauses.
 const LEAD_MAX: f64 = 0.1;
-/// Longest rest, so that a flush soon notices if a caller waits for it.
+/// The longest pause, so that a flush soon notices that a caller waits for it.
 const REST_MAX: Duration = Duration::from_millis(100);
 
-/// Whether a flush may rest.
+/// Whether a flush may pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Haste {
-    /// A caller waits for it.
+    /// A caller waits for the flush.
     Now,
-    /// It frees memory that is not needed yet.
+    /// The flush frees memory that is not needed yet.
     WithRests,
 }
 
@@ -44,7 +44,7 @@ struct Race {
 }
 
 impl Race {
-    /// How long to rest after some work. Pure.
+    /// How long to pause after some work. Pure.
     fn rest(self, work: Duration) -> Duration {
         let end = self.limit / 1000 * ENDS_BELOW;
         let Some(room) = end.checked_sub(self.used_first).filter(|room| *room > 0) else {
@@ -57,19 +57,19 @@ impl Race {
     }
 }
 
-/// Makes a flush rest.
+/// Makes a flush pause.
 pub(crate) struct FlushPace<'a> {
     shared: &'a Shared,
-    /// Of the table that is flushed, and of the one that is written (it, or a hidden one).
+    /// The locks of the table that is flushed, and of the one that is written (the same, or a hidden table).
     tables: [&'a Maintenance; 2],
     haste: Haste,
     race: Race,
-    /// When the current stretch began.
+    /// When the current stretch of work began.
     since_nanos: u64,
 }
 
 impl<'a> FlushPace<'a> {
-    /// For a flush that begins to write a memtable of this many bytes.
+    /// The pace of a flush that begins to write a memtable of this many bytes.
     pub(crate) fn begin(
         shared: &'a Shared,
         tables: [&'a Maintenance; 2],
@@ -100,7 +100,7 @@ impl<'a> FlushPace<'a> {
 }
 
 impl Drop for FlushPace<'_> {
-    /// The last stretch is not looked at.
+    /// Counts the bytes of the last stretch, for which `look` is not called.
     fn drop(&mut self) {
         let rest = self.race.bytes.saturating_sub(self.race.written);
         self.tables[0].add_written(rest);
@@ -120,7 +120,7 @@ impl Watch for FlushPace<'_> {
                 self.shared.pause(rest);
             }
         }
-        // Work without rests must not lead to a longer rest later.
+        // Time spent without pauses must not lead to a longer pause later.
         self.since_nanos = self.shared.env.monotonic_nanos();
         Ok(())
     }

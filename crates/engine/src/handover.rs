@@ -1,10 +1,10 @@
-//! [`Handover`]: hands what is obsolete to a thread that drops it, so that no client waits for that.
+//! [`Handover`]: passes obsolete values to a thread that drops them, so that no client waits for the drop.
 
 use std::sync::OnceLock;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-/// See the module. The thread ends at a `None` in its queue.
+/// A queue of obsolete values (see the module). The thread ends at a `None` in the queue.
 pub(crate) struct Handover<T> {
     queue: OnceLock<Sender<Option<T>>>,
 }
@@ -18,22 +18,22 @@ impl<T> Default for Handover<T> {
 }
 
 impl<T> Handover<T> {
-    /// The queue that the thread works through.
+    /// Creates the queue, and returns the end that the thread receives from.
     pub fn begin(&self) -> Receiver<Option<T>> {
         let (sender, queue) = unbounded();
-        // It is begun once, with the threads of the engine.
+        // Called once, when the engine starts its threads.
         let _ = self.queue.set(sender);
         queue
     }
 
-    /// Ends the thread after what was handed over before.
+    /// Ends the thread after it has dropped all values sent before.
     pub fn stop(&self) {
         if let Some(queue) = self.queue.get() {
             let _ = queue.send(None);
         }
     }
 
-    /// Hands a value over. If there is no thread, or it has ended, the caller drops the value here.
+    /// Passes a value to the thread. If there is no thread, or it has ended, the caller drops the value here.
     pub fn send(&self, obsolete: T) {
         if let Some(queue) = self.queue.get() {
             let _ = queue.send(Some(obsolete));

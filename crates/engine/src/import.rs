@@ -1,11 +1,11 @@
 //! Import: SSTables of another node or program are added to a table.
 //!
-//! Each is checked as by `ilion sstable verify`, and against the table's schema. Those that pass get names of the
-//! table's own, under a transaction log: a crash leaves all of them or none. Their Statistics.db is written anew, since it
+//! Each SSTable is checked like in `ilion sstable verify`, and against the table's schema. Those that pass get names of the
+//! table's own, under a transaction log: a crash leaves all of them or none. Their Statistics.db is rewritten, since it
 //! describes another node's commit log, levels and repairs; the other files are links, or copies if requested.
 //!
-//! They cover an empty stretch of the commit log, at the moment of the import. So the replay of a truncation from before the
-//! import keeps them, and that of a later one removes them.
+//! Imported SSTables cover an empty stretch of the commit log, at the moment of the import. So the replay of a truncation from before
+//! the import keeps them, and that of a later one removes them.
 
 pub(crate) mod fit;
 mod placed;
@@ -32,12 +32,12 @@ use crate::{Engine, Error, Result};
 /// What happens to the source files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImportSource {
-    /// They are removed after the import; no byte is copied if they are on the same file system.
+    /// They are removed after the import; they are not copied if they are on the same file system.
     #[default]
     Moved,
     /// They stay as they are.
     Copied,
-    /// They are in the directory of the table itself, and removed with the same transaction.
+    /// They are in the directory of the table itself, and the transaction of the import removes them.
     Placed,
 }
 
@@ -56,14 +56,14 @@ pub struct ImportReport {
 pub(crate) struct Sound {
     pub descriptor: Descriptor,
     pub statistics: Statistics,
-    /// What it says of logs that this node follows, too: those of tablets that are copied.
+    /// Its intervals for logs that this node follows, too: those of the tablets that are copied.
     pub copied: Vec<CommitLogInterval>,
 }
 
-/// Who brings SSTables in.
+/// Where imported SSTables come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bringer<'a> {
-    /// An operator. Not into a node of a cluster.
+    /// An operator. Refused on a node of a cluster.
     Operator,
     /// Another replica of these tablets.
     Replica(&'a BTreeSet<u32>),
@@ -82,12 +82,12 @@ impl Bringer<'_> {
 }
 
 impl Engine {
-    /// Imports the SSTables of a directory into a table. The report names those that are damaged or do not fit the table; the others
-    /// are imported all together.
+    /// Imports the SSTables of a directory into a table. The report names SSTables that are damaged or do not fit the table; all the
+    /// others are imported together.
     ///
     /// # Errors
-    /// The table does not exist or refuses writes, the directory is one of a table, or the operating system refused.
-    /// Then nothing is imported.
+    /// The table does not exist or refuses writes, the directory belongs to a table, or the operating system returned an error.
+    /// Then no SSTable is imported.
     pub fn import(&self, table: TableId, directory: &Path, source: ImportSource) -> Result<ImportReport> {
         self.import_by(Bringer::Operator, table, directory, source)
     }
@@ -109,7 +109,7 @@ impl Engine {
         self.import_all(bringer, &store, sstables_in(&self.shared, directory)?, source)
     }
 
-    /// Imports those that pass the checks.
+    /// Imports the SSTables that pass the checks.
     fn import_all(
         &self,
         bringer: Bringer<'_>,
@@ -200,7 +200,7 @@ pub(crate) fn sstables_in(shared: &Shared, directory: &Path) -> Result<Vec<Descr
     Ok(found)
 }
 
-/// The Statistics.db of an SSTable that is sound and fits the table, or why it is refused.
+/// Returns the Statistics.db of an SSTable that is sound and fits the table, or the reason why it is refused.
 pub(crate) fn check(
     shared: &Shared,
     table: &TableSchema,
@@ -229,7 +229,7 @@ fn statistics_of(
     let bytes = read_component(env, descriptor, &Component::Statistics)?
         .ok_or_else(|| Error::Refused(format!("{} is not there", path.display())))?;
     let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
-    // First, before all rows are read.
+    // Checked first, since the next check reads all rows.
     fit::check(&statistics, table, table.partitioner(shared.options.partitioner)).map_err(Error::Refused)?;
     let verification = verify::verify(env, descriptor, on_progress)?;
     let findings = &verification.findings;
@@ -269,7 +269,7 @@ impl Shared {
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
         let importing = store.begin_import();
-        // All that can fail comes before the COMMIT.
+        // All steps that can fail come before the COMMIT.
         let linked = self
             .link_all(store, &sound, source, &mut transaction)
             .and_then(|taken| {
@@ -334,7 +334,7 @@ impl Shared {
             .collect()
     }
 
-    /// Gives the files names in the table, under the transaction.
+    /// Links or copies the files under names of the table, within the transaction.
     pub(crate) fn link_sound(
         &self,
         store: &TableStore,
@@ -361,7 +361,7 @@ impl Shared {
                 .file_name()
                 .and_then(|name| name.to_str())
                 .unwrap_or_default();
-            // Temporary files have no component.
+            // Temporary files have no component name.
             let Some((_, component)) = Descriptor::parse(directory, name) else {
                 continue;
             };
@@ -378,7 +378,7 @@ impl Shared {
         Ok(write_component(env, to, &Component::Statistics, &bytes)?)
     }
 
-    /// The Statistics.db without what is only true on the node that wrote it.
+    /// The Statistics.db without the fields that are only true on the node that wrote it.
     fn own_statistics(&self, file: &Sound) -> Statistics {
         let mut statistics = file.statistics.clone();
         let now = self.barrier();

@@ -1,4 +1,4 @@
-//! Keeps the index summaries of all SSTables within their budget: those that are used little are sampled more sparsely, and
+//! Keeps the index summaries of all SSTables within their memory budget: summaries that are used little are sampled more sparsely, and
 //! more densely again when there is room or they are used more (Cassandra: IndexSummaryRedistribution).
 //!
 //! SSTables with a token map have no summary in memory.
@@ -15,7 +15,7 @@ use crate::work::Work;
 /// The level of a whole summary.
 const FULL_LEVEL: u64 = 128;
 
-/// One summary, as the decision sees it.
+/// A summary whose level is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidate {
     share: SummaryShare,
@@ -38,7 +38,7 @@ fn choose_levels(candidates: &[Candidate], capacity_bytes: u64) -> Vec<u64> {
     if all <= capacity_bytes {
         return vec![FULL_LEVEL; candidates.len()];
     }
-    // One more for each, so that none has weight 0.
+    // Plus one, so that no summary has weight 0.
     let weight = |candidate: &Candidate| candidate.share.lookups + 1;
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by_key(|at| weight(&candidates[*at]));
@@ -57,7 +57,7 @@ fn choose_levels(candidates: &[Candidate], capacity_bytes: u64) -> Vec<u64> {
     levels
 }
 
-/// The level to change to: a summary is read again only if it grows by half or becomes whole.
+/// The level to change to. A larger summary must be read again, so it must grow by half or become whole; else the level stays.
 fn steady(current: u64, wanted: u64) -> u64 {
     if wanted > current && wanted < FULL_LEVEL && wanted * 2 < current * 3 {
         current
@@ -81,7 +81,7 @@ impl Shared {
         }
     }
 
-    /// Resamples the summaries of all SSTables. If that fails, the failure is logged and the summary stays as it is.
+    /// Resamples the summaries of all SSTables. A failure is logged, and the summary stays as it is.
     pub(crate) fn resample_summaries(&self) {
         let mut summaries: Vec<(Arc<LiveSSTable>, Candidate)> = Vec::new();
         for store in self.stores() {

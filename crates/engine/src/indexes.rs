@@ -2,9 +2,9 @@
 //!
 //! Entries of hidden tables are made from the table's memtable while its `active` lock is held, so that the memtable of a
 //! hidden table is frozen together with that of its table. Entries are not logged: a replay of the table makes them again. So they
-//! are flushed before the table's memtable: a crash in between leaves stale entries, but none is missing.
+//! are flushed before the table's memtable: a crash in between leaves stale entries, but no entry is missing.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `open` | opening and dropping indexes as the schema changes |
 //! | `search` | candidates from a hidden table; removing stale entries |
@@ -16,7 +16,7 @@
 //! | `built` | `system."IndexInfo"`: which indexes are built |
 //! | `facts` | files of attached indexes, for operators |
 //! | `verify` | comparing an index in a hidden table with its table, and repairing it |
-//! | `verify_attached` | the same for an attached index |
+//! | `verify_attached` | comparing an attached index with its table, and repairing it |
 
 mod attached;
 mod beside;
@@ -49,9 +49,9 @@ pub use verify::{IndexRepair, IndexVerification};
 pub struct OpenIndex {
     /// The index.
     pub index: Arc<dyn SecondaryIndex>,
-    /// It covers all data of the table. Before, it is not used.
+    /// The index covers all data of the table. An index that does not is not used.
     pub is_built: bool,
-    /// SSTables of its table: the most that a search reads files of.
+    /// Number of SSTables of its table: a search reads files of at most this many.
     pub sstables: u64,
 }
 
@@ -66,7 +66,7 @@ pub struct IndexBuildFacts {
     pub index: String,
     /// Bytes of the table that were read.
     pub done_bytes: u64,
-    /// Bytes of the table that are to be read.
+    /// Bytes of the table that the build reads in all.
     pub total_bytes: u64,
 }
 
@@ -112,7 +112,7 @@ impl Engine {
     /// About how many rows [`Self::index_search`] returns.
     ///
     /// # Errors
-    /// As for [`Self::index_search`].
+    /// Those of [`Self::index_search`].
     pub fn index_estimate(
         &self,
         table: &Arc<TableSchema>,
@@ -130,7 +130,7 @@ impl Engine {
     /// row.
     ///
     /// # Errors
-    /// As for [`Self::index_search`]; the index does not rank.
+    /// Those of [`Self::index_search`]; also if the index does not rank.
     pub fn index_nearest(
         &self,
         table: &Arc<TableSchema>,

@@ -4,7 +4,7 @@ use ilion_commitlog::Position;
 use ilion_sstable::{CommitLogInterval, SSTable};
 use uuid::Uuid;
 
-/// The stretches of this node's log whose records the SSTable has; none if another node wrote it.
+/// The stretches of this node's log whose records the SSTable has; empty if another node wrote it.
 pub(crate) fn intervals_of(sstable: &SSTable, id: Uuid) -> Vec<CommitLogInterval> {
     let stats = sstable.stats();
     match stats.originating_host == Some(id) {

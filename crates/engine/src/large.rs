@@ -1,8 +1,8 @@
 //! Warnings about large partitions, rows and cells, and many tombstones, while they are written to SSTables.
 //!
-//! Compat: the messages of Cassandra's guardrails on partition size and tombstones. Their second thresholds refuse nothing here, since
-//! a flush or compaction must write its data. Warnings about rows and cells are Ilion's own. The number of warnings for an SSTable
-//! is limited.
+//! Compat: the messages of Cassandra's guardrails on partition size and tombstones. Unlike there, their second thresholds refuse no
+//! data, since a flush or compaction must write its data. Warnings about rows and cells are Ilion's own. The number of warnings for an
+//! SSTable is limited.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ilion_rows::{Cell, Data, DecoratedKey, EntryRow, PartitionHead, PlainRow, Ro
 use ilion_schema::TableSchema;
 use ilion_types::decode_composite;
 
-/// Most warnings for one SSTable; more are only counted.
+/// Maximum number of warnings for one SSTable; more are only counted.
 const WARNINGS_MAX: u64 = 10;
 
 /// Thresholds of warnings; `None` means never.
@@ -32,7 +32,7 @@ pub struct LargeLimits {
     pub cell_bytes: Option<u64>,
 }
 
-/// Checks what is written to an SSTable.
+/// Checks the partitions, rows and cells that are written to an SSTable.
 pub(crate) struct LargeWatch {
     limits: LargeLimits,
     table: Arc<TableSchema>,
@@ -44,7 +44,7 @@ pub(crate) struct LargeWatch {
     bytes_min: u64,
 }
 
-/// Upper limit of the bytes of a plain partition or row beside its values: its key, times, and for each value.
+/// Upper limit for the bytes of a plain partition or row without its values: key, times, and the overhead of each value.
 const PLAIN_OVERHEAD_BYTES: usize = 64;
 const PLAIN_VALUE_OVERHEAD_BYTES: usize = 10;
 
@@ -67,12 +67,12 @@ impl LargeWatch {
         }
     }
 
-    /// What is written.
+    /// The table that is written.
     pub(crate) fn table(&self) -> &TableSchema {
         &self.table
     }
 
-    /// Begins a partition; the SSTable has this many uncompressed bytes.
+    /// Begins a partition; `written` is the number of uncompressed bytes of the SSTable before it.
     pub(crate) fn begin_partition(&mut self, head: &PartitionHead, written: u64) {
         if self.limits == LargeLimits::default() {
             return;
@@ -85,7 +85,7 @@ impl LargeWatch {
         }
     }
 
-    /// True if a plain partition or row cannot cause a warning, so that it need not be checked. It has no tombstones.
+    /// True if a plain partition or row cannot cause a warning and needs no check. Plain rows have no tombstones.
     #[inline]
     pub(crate) fn passes_over(&self, row: &PlainRow<'_>) -> bool {
         if self.bytes_min == u64::MAX {
@@ -120,7 +120,7 @@ impl LargeWatch {
         }
     }
 
-    /// Ends the partition; the SSTable has this many uncompressed bytes.
+    /// Ends the partition; `written` is the number of uncompressed bytes of the SSTable up to its end.
     pub(crate) fn end_partition(&mut self, written: u64) {
         let Some(key) = self.key.take() else {
             return;
@@ -142,7 +142,7 @@ impl LargeWatch {
         }
     }
 
-    /// Ends the SSTable.
+    /// Ends the SSTable: logs how many warnings were left out.
     pub(crate) fn finish(&self) {
         if let Some(more) = self.warnings.checked_sub(WARNINGS_MAX).filter(|more| *more > 0) {
             let (keyspace, table) = (&self.table.keyspace, &self.table.name);
@@ -214,7 +214,7 @@ impl LargeWatch {
         }
     }
 
-    /// Compat: what is beyond the second threshold is an error of the log, and is written all the same.
+    /// Logs a warning. Compat: beyond the second threshold it is logged as an error, but the data is still written.
     fn tell(&mut self, threshold: Threshold, key: &DecoratedKey, sentence: impl FnOnce(&str) -> String) {
         self.warnings += 1;
         if self.warnings > WARNINGS_MAX {
@@ -243,7 +243,7 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// The highest threshold that a value is above, and where it is.
+/// The highest threshold that the value exceeds, with its limit.
 fn passed(value: u64, warn: Option<u64>, fail: Option<u64>) -> Option<(Threshold, u64)> {
     let above = |limit: &u64| value > *limit;
     let failed = fail.filter(above).map(|limit| (Threshold::Failure, limit));

@@ -1,8 +1,8 @@
-//! The storage engine: tables, the write path, the read path, and the work of the background.
+//! The storage engine: tables, the write path, the read path, and background work.
 //!
 //! **A write** ([`Engine::apply`]) is encoded, appended to the commit log and merged into the memtable while the
-//! table's `active` lock is held shared, so that a memtable is frozen together with the log position that it covers. It
-//! is visible at once, and durable when the log says so ([`Engine::on_durable`]).
+//! table's `active` lock is held shared, so that a memtable is frozen together with the log position that it covers. The write
+//! is visible at once, and durable when the log reports it ([`Engine::on_durable`]).
 //! **A read** takes the table's `View` (memtables and SSTables behind one `Arc`), opens a cursor per source that
 //! may have wanted data, and merges them.
 //! **Flush** writes a frozen memtable as an SSTable under a transaction log, swaps the view, and trims the commit log.
@@ -10,48 +10,48 @@
 //! **Start** ([`Engine::open`]) opens the SSTables, loads the schema from `system_schema`, replays the records of the log that
 //! no SSTable has, and finishes the transactions that a crash left.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `engine`, `lifecycle` | [`Engine`]: the public calls; opening and closing it |
-//! | `shared` | what the parts and threads of an engine share |
+//! | `shared` | the state that the parts and threads of an engine share |
 //! | `adjust` | options that an operator changes while it runs |
-//! | `options`, `error` | how it behaves; why it refuses |
+//! | `options`, `error` | the options of an engine; its errors |
 //! | `recovery`, `parallel` | opening a data directory; work that a start divides among threads |
-//! | `origin` | which Cassandra the directory is one of |
-//! | `replay`, `log_losses` | records of the log back into memtables; what could not be read of it |
+//! | `origin` | the release of Cassandra whose rules the directory follows |
+//! | `replay`, `log_losses` | records of the log back into memtables; the parts of the log that could not be read |
 //! | `table_store` | [`TableStore`]: one table, its indexes, and (`memtables`) its memtables |
-//! | `view`, `live_sstable` | what a read sees |
+//! | `view`, `live_sstable` | the memtables and SSTables that a read sees |
 //! | `write`, `read` | the two hot paths |
 //! | `source` | an SSTable as a source of a read |
 //! | `sorted`, `sorted_making`, `sorted_scan` | the sorted view of a table's SSTables, how it is made, and range reads by it |
-//! | `chain` | SSTables that a read of one partition opens only if it comes to their clusterings |
+//! | `chain` | SSTables that a read of one partition opens only when it reaches their clusterings |
 //! | `survey` | which sources a read would use, found without reading |
 //! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `row_cache`, `cached_read` | heads of partitions in memory, and reads through them |
-//! | `counter_cache` | what this node has counted |
-//! | `saved_caches`, `cache_saving` | their keys over restarts; when, and how many |
+//! | `counter_cache` | this node's shards of counters, in memory |
+//! | `saved_caches`, `cache_saving` | the keys of caches over restarts; when they are saved, and how many |
 //! | `budget` | memory of all memtables; slowing writers |
 //! | `flush`, `flush_pace` | memtable to SSTable; the pace of a flush that no caller waits for |
-//! | `handover` | hands what is obsolete to a thread that drops it |
+//! | `handover` | passes obsolete values to a thread that drops them |
 //! | `releaser` | a thread that frees the memory of flushed memtables |
 //! | `remover` | a thread that removes the files of obsolete SSTables |
-//! | `stall`, `retry` | work that failed since something is used up; trying it again |
-//! | `maintenance` | locks of changes of a table's files |
+//! | `stall`, `retry` | work that failed for a shortage; retrying it |
+//! | `maintenance` | locks for changes of a table's files |
 //! | `compact` | compactions: chosen, run, requested and stopped |
-//! | `choosing`, `tasks`, `pace` | what a table remembers between choices; running compactions; how fast they read |
-//! | `progress` | how far flushes and snapshots are that an operator waits for |
-//! | `backlog` | how far compactions are behind; slowing writers for it |
+//! | `choosing`, `tasks`, `pace` | the state of a table between choices; running compactions; how fast they read |
+//! | `progress` | the progress of flushes and snapshots that an operator waits for |
+//! | `backlog` | how far compactions are behind; slowing writers accordingly |
 //! | `indexes` | secondary indexes: opened, searched, built |
 //! | `memtable_indexes` | the indexes of a memtable, which see each changed row |
-//! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
-//! | `work`, `background` | work in queues; the threads that take it |
-//! | `set_aside`, `faults` | what a start could not open; objects of the schema that do not decode |
-//! | `affected` | which tables a change of the schema touches |
-//! | `schema_check` | a change of the schema, tried out before it is logged |
+//! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their memory budget |
+//! | `work`, `background` | queues of work; the threads that take it |
+//! | `set_aside`, `faults` | tables that a start could not open; objects of the schema that do not decode |
+//! | `affected` | which tables a schema change touches |
+//! | `schema_check` | a schema change, tried out before it is logged |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
-//! | `rewrite` | SSTables written anew one by one, or checked |
+//! | `rewrite` | SSTables rewritten one by one, or checked |
 //! | `truncate` | removing all data of a table |
-//! | `export`, `import`, `load` | SSTables for others, SSTables of others, also in pieces |
+//! | `export`, `import`, `load` | SSTables for other programs; SSTables from elsewhere, whole or in pieces |
 //! | `backups` | links of flushed SSTables |
 //! | `backup_point` | a moment of the whole node, for a backup |
 //! | `new_log` | a restored directory gets an id and a log of its own |
@@ -60,19 +60,20 @@
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
 //! | `intervals` | which stretches of the log an SSTable covers |
-//! | `tablets`, `tablet_ends` | records of shared logs, and up to where they are applied |
-//! | `slices`, `over_ranges` | what tables have of some tablets, for another replica; several ranges as one cursor |
-//! | `clock`, `timestamps`, `reached` | now, as deletion times have it; timestamps that never step back, and the file that sees to it |
+//! | `tablets`, `tablet_ends` | records of shared logs, and the positions up to which they are applied |
+//! | `slices`, `over_ranges` | the data that tables have of some tablets, for another replica; several ranges as one cursor |
+//! | `clock`, `timestamps`, `reached` | now, in the unit of deletion times; timestamps that never step back; the file that ensures this |
 //! | `virtual_table` | tables that are computed when they are read |
-//! | `capture` | change data capture: which writes are kept for consumers, and what these read |
-//! | `stripes` | locks for what is read before it is written |
+//! | `capture` | change data capture: which writes are kept for consumers, and how these read them |
+//! | `stripes` | locks for partitions that are read before they are written |
 //! | `facts`, `table_details`, `counters` | counts for operators |
 //!
 //! Lock order, first to last: schema change, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`,
 //! `Snapshots::changing`, `TableStore::maintenance` (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active`
-//! (of several tables by ascending table id), `TableStore::swap`, the log's own. Those of a hidden table come after the same of its
-//! table. No lock but that of snapshots, the build's, `manual` and `maintenance` is held during file I/O (the log writes under its own
-//! rules; `Shared::reached` guards its file). One exception: TRUNCATE holds `active` while it writes what came last into its snapshot.
+//! (of several tables by ascending table id), `TableStore::swap`, the log's own. A lock of a hidden table comes after the same lock of
+//! its table. No lock but that of snapshots, the build's, `manual` and `maintenance` is held during file I/O (the log writes under its
+//! own rules; `Shared::reached` guards its file). One exception: TRUNCATE holds `active` while it writes the latest rows into its
+//! snapshot.
 
 mod adjust;
 mod affected;

@@ -11,7 +11,7 @@ impl Engine {
     /// Opens a data directory, created if absent, and replays the commit log.
     ///
     /// # Errors
-    /// The directory is in use or belongs to another program, a file is damaged, or the operating system refused. Acknowledged
+    /// The directory is in use or belongs to another program, a file is damaged, or the operating system returned an error. Acknowledged
     /// data is neither lost nor changed then.
     pub fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<Self> {
         let (shared, lock) = recovery::open(env, options)?;

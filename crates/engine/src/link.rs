@@ -25,7 +25,7 @@ fn link(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
     env.open_append(to)?.sync()
 }
 
-/// Copies a file; durable when it returns.
+/// Copies a file. The copy is durable when this returns.
 pub(crate) fn copy(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
     let source = env.open_read(from)?;
     let mut target = env.create(to)?;

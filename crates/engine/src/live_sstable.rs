@@ -1,4 +1,4 @@
-//! An SSTable of a table, as long as a view or a read has it.
+//! An SSTable of a table, which lives as long as a view or a read refers to it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ pub(crate) struct LiveSSTable {
     pub sstable: Arc<SSTable>,
     env: Arc<dyn Env>,
     remover: Arc<Remover>,
-    /// When its files were made; set by the first call.
+    /// When its files were made, seconds since 1970; set by the first call.
     created_secs: OnceLock<i64>,
     obsolete: OnceLock<Arc<CommittedTransaction>>,
     /// Its parts of attached indexes, by the names of the indexes.
@@ -38,12 +38,12 @@ impl LiveSSTable {
         self.sstable.descriptor()
     }
 
-    /// Path of its Data.db: its identity for compaction.
+    /// Path of its Data.db, which identifies it in compactions.
     pub(crate) fn data_path(&self) -> PathBuf {
         self.descriptor().path(&Component::Data)
     }
 
-    /// When its files were made, seconds since 1970; now if the file system does not know.
+    /// When its files were made, seconds since 1970; the current time if the file system does not know.
     pub(crate) fn created_secs(&self) -> i64 {
         *self.created_secs.get_or_init(|| {
             let modified = self.env.modified_secs(&self.data_path());
@@ -65,16 +65,17 @@ impl LiveSSTable {
         indexes.extend(index.map(|index| (name.to_owned(), index)));
     }
 
-    /// Removes this part of an attached index, if it is still the one of its name.
+    /// Removes this part of an attached index, unless another part has replaced it.
     pub(crate) fn remove_index(&self, part: &Arc<dyn SSTableIndex>) {
         self.indexes
             .write()
             .retain(|(_, known)| !Arc::ptr_eq(known, part));
     }
 
-    /// Marks it as removed by the transaction. Its files are removed with the last reference, and then the log of the transaction.
+    /// Marks it as removed by the transaction. When the last reference is dropped, its files are removed, and then the log of the
+    /// transaction.
     pub(crate) fn retire(&self, transaction: Arc<CommittedTransaction>) {
-        // Only one transaction ever removes an SSTable: `maintenance` sees to it.
+        // Only one transaction ever removes an SSTable: the locks of `maintenance` ensure this.
         let _ = self.obsolete.set(transaction);
     }
 }

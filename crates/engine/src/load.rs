@@ -1,8 +1,9 @@
-//! Loads: an SSTable of another machine comes in pieces and is then imported. So `ilion sstable load` needs no access to the node's disk.
+//! Loads: an SSTable of another machine arrives in pieces and is then imported. So `ilion sstable load` needs no access to the node's
+//! disk.
 //!
 //! The pieces are put together in a directory of their own, `ilion.load-<id>` in the data directory. Statistics.db comes first: an
-//! SSTable of another table is refused before the rest is sent. The import checks the whole and takes all or none. The directory is
-//! removed with the [`Load`]; what a crash leaves of it is removed at the next start.
+//! SSTable of another table is refused before the rest is sent. The import checks the whole SSTable and takes all of it or nothing. The
+//! directory is removed with the [`Load`], or after a crash at the next start.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,21 +20,21 @@ use crate::{Engine, Error, Result};
 
 /// Start of the names of the directories.
 const DIRECTORY_PREFIX: &str = "ilion.load-";
-/// Most components of an SSTable. A table may have many attached indexes, each with some components.
+/// Maximum number of components of an SSTable. A table may have many attached indexes, each with some components.
 const COMPONENTS_MAX: usize = 1024;
 /// Longest name of a file.
 const NAME_BYTES_MAX: usize = 255;
-/// Largest Statistics.db, as it is read into memory.
+/// Maximum size of Statistics.db, which is read into memory.
 const STATISTICS_BYTES_MAX: u64 = 64 << 20;
 
 /// An SSTable that is being received. Dropping it removes what was received.
 pub struct Load {
     shared: Arc<Shared>,
     table: TableId,
-    /// The tablets that are copied; `None` if an operator loads it.
+    /// The tablets that are copied; `None` if an operator loads the SSTable.
     copied: Option<Arc<BTreeSet<u32>>>,
     descriptor: Descriptor,
-    // Before the directory: its files are closed first.
+    // Declared before the directory, so that its files are closed before that is removed.
     parts: Vec<Part>,
     _directory: ScratchDirectory,
 }
@@ -45,7 +46,7 @@ pub(crate) struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Names a directory; it is not created.
+    /// Chooses the name of a directory, but does not create it.
     pub(crate) fn new(shared: &Shared) -> Self {
         let id = shared.env.random_uuid();
         let path = shared.options.data_dir.join(format!("{DIRECTORY_PREFIX}{id}"));
@@ -71,11 +72,11 @@ struct Part {
     component: Component,
     bytes: u64,
     received: u64,
-    /// The file is complete and durable. An empty one comes as one empty piece.
+    /// The file is complete and durable. An empty file arrives as one empty piece.
     is_whole: bool,
     /// `None` before the first piece and behind the last one.
     file: Option<Box<dyn WriteFile>>,
-    /// Where the last piece began, and its checksum: it may be sent again if its answer was lost.
+    /// Offset and checksum of the last piece, which may be sent again if its answer was lost.
     last: Option<(u64, u32)>,
 }
 
@@ -88,14 +89,14 @@ impl Engine {
         self.begin_load_by(None, table, name, components)
     }
 
-    /// As [`Self::begin_load`], for a [`crate::Slice`] of another replica with these tablets. Their records that it has will not be applied
-    /// to the table again.
+    /// Like [`Self::begin_load`], for a [`crate::Slice`] of another replica with these tablets. Records of these tablets that the slice
+    /// contains will not be applied to the table again.
     ///
     /// Requires: the table has no other partition of these tablets ([`Self::clear_ranges`]), and the replica has saved that its tables have
     /// all records up to [`Self::tablet_seen`] of this node.
     ///
     /// # Errors
-    /// As [`Self::begin_load`].
+    /// Those of [`Self::begin_load`].
     pub fn begin_copy(
         &self,
         tablets: &Arc<BTreeSet<u32>>,
@@ -140,8 +141,8 @@ impl Engine {
     /// Imports an SSTable that was received; returns the path of its Data.db in the table.
     ///
     /// # Errors
-    /// A component is incomplete, the SSTable is damaged or does not fit the table, or the operating system refused. Then nothing
-    /// is imported.
+    /// A component is incomplete, the SSTable is damaged or does not fit the table, or the operating system returned an error. Then
+    /// nothing is imported.
     pub fn finish_load(&self, load: &Load) -> Result<PathBuf> {
         if let Some(part) = load.parts.iter().find(|part| !part.is_whole) {
             return Err(Error::Refused(format!(
@@ -178,8 +179,8 @@ impl Load {
     /// Receives the piece of a component at this offset. The last piece may come twice, since its answer may have been lost.
     ///
     /// # Errors
-    /// The piece is not the next one or has another checksum, or Statistics.db does not fit the table, or the operating system refused.
-    /// Drop the load then.
+    /// The piece is not the next one or has another checksum, Statistics.db does not fit the table, or the operating system returned an
+    /// error. Drop the load then.
     pub fn receive(&mut self, component: &str, offset: u64, crc: u32, bytes: &[u8]) -> Result<()> {
         let refuse = |reason: String| Err(Error::Refused(reason));
         let mut parts = self.parts.iter();
@@ -243,13 +244,13 @@ impl Load {
         fit::check(&statistics, &table, partitioner).map_err(Error::Refused)
     }
 
-    /// A message without the directory, which means nothing to the sender.
+    /// The message without the path of the directory, which is of no use to the sender.
     fn with_short_paths(&self, message: &str) -> String {
         message.replace(&format!("{}/", self.descriptor.directory.display()), "")
     }
 }
 
-/// Removes what a crash left.
+/// Removes the directories of loads that a crash left.
 pub(crate) fn remove_unfinished(shared: &Shared) -> Result<()> {
     let data_dir = &shared.options.data_dir;
     for entry in shared.env.list(data_dir)? {
@@ -269,7 +270,7 @@ fn remove(env: &dyn Env, directory: &Path) {
     }
 }
 
-/// What the sender announces, checked.
+/// Checks the components that the sender announces.
 fn parts_of(
     directory: &Arc<Path>,
     name: &str,
@@ -284,7 +285,7 @@ fn parts_of(
     let mut parts: Vec<Part> = Vec::with_capacity(components.len());
     for (component, bytes) in components {
         let file = format!("{name}-{component}");
-        // The name becomes one of a file.
+        // The name becomes the name of a file, so it must be a plain one.
         let is_name = file.len() <= NAME_BYTES_MAX && file.bytes().all(is_plain);
         let parsed = Descriptor::parse(directory, &file).filter(|_| is_name);
         let Some((descriptor, component)) = parsed.filter(|(parsed, _)| parsed.base_name() == name) else {

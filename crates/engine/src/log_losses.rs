@@ -1,13 +1,14 @@
-//! [`LogLosses`]: what the start could not read of the commit log. It is logged once, and shown in the status while the process runs.
+//! [`LogLosses`]: the parts of the commit log that the start could not read. They are logged once, and shown in the status while the
+//! process runs.
 
 use ilion_commitlog::{Hole, Missing, Mode, Options, ReplayReport};
 
-/// What the start could not read of the commit log.
+/// The parts of the commit log that the start could not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogLosses {
     /// Damaged places, and a torn tail.
     pub places: u64,
-    /// Their bytes, as far as they are known.
+    /// Bytes of these places, as far as they are known.
     pub bytes: u64,
     /// Whole records that were given up, since they depend on lost ones.
     pub records_given_up: u64,
@@ -32,7 +33,7 @@ fn losses(report: &ReplayReport) -> LogLosses {
     }
 }
 
-/// Logs what is lost, and returns the counts.
+/// Logs the losses, and returns their counts.
 pub(crate) fn tell(report: &ReplayReport, commit_log: &Options) -> LogLosses {
     // In `batch` and `group` mode no write is acknowledged before its sync.
     let was_acknowledged = matches!(commit_log.mode, Mode::Periodic { .. });

@@ -1,8 +1,8 @@
-//! [`Maintenance`]: the locks of changes of a table's files.
+//! [`Maintenance`]: the locks for changes of a table's files.
 //!
 //! A flush holds its turn from freezing a memtable until the SSTable is in the view, which may take long; the
-//! end of a compaction need not wait for that. TRUNCATE, DROP and imports wait for both. A flush that rests
-//! can see that a caller waits. It also counts what flushes write and what snapshots link, for `progress`.
+//! end of a compaction need not wait for that. TRUNCATE, DROP and imports wait for both. A flush that pauses
+//! can see that a caller waits. This type also counts the bytes that flushes write and the SSTables that snapshots link, for `progress`.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -17,9 +17,9 @@ pub(crate) struct Maintenance {
     files: Mutex<()>,
     /// Number of callers that wait for a flush to end.
     waiting: AtomicUsize,
-    /// Bytes of memtables that flushes have written, those of the table's hidden tables included.
+    /// Bytes of memtables that flushes have written, including the table's hidden tables.
     written_bytes: AtomicU64,
-    /// SSTables that snapshots have linked.
+    /// Number of SSTables that snapshots have linked.
     linked_sstables: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ impl Maintenance {
         self.files.lock()
     }
 
-    /// Locks both.
+    /// Takes the turn of a flush, and then locks the files.
     pub(crate) fn alone(&self) -> Alone<'_> {
         let flushing = self.flush();
         Alone {
@@ -59,7 +59,7 @@ impl Maintenance {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts what a flush has written.
+    /// Counts bytes that a flush has written.
     pub(crate) fn add_written(&self, bytes: u64) {
         self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }

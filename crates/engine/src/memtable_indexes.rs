@@ -15,22 +15,22 @@ use parking_lot::MappedRwLockReadGuard;
 
 use crate::clock::now_secs;
 
-/// What a write of entries needs of a hidden table.
+/// A hidden table, as the writer of its entries uses it.
 pub(crate) trait EntryTable: Send + Sync {
-    /// The memtable that receives writes. It is not frozen while this is held.
+    /// The memtable that receives writes. It is not frozen while the guard is held.
     fn memtable(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>>;
 
-    /// The same, for a thread that may hold the lock already.
+    /// The same as [`Self::memtable`], for a thread that may already hold the lock.
     fn memtable_again(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>>;
 
-    /// A timestamp that is later than every entry.
+    /// A timestamp above those of all entries.
     fn entry_micros(&self, env: &dyn Env) -> i64;
 
     /// Freezes the memtable, unless it is empty, together with that of its table.
     fn freeze_beside(&self, env: &dyn Env, upto: Position);
 }
 
-/// The times of entries that are written.
+/// The times that new entries get.
 pub(crate) struct Writing<'w> {
     pub hidden: &'w dyn EntryTable,
     pub env: &'w dyn Env,
@@ -77,7 +77,7 @@ impl MemtableIndexes {
         self.hidden.iter().map(|(_, table)| table)
     }
 
-    /// The columns that they need of the row before a change.
+    /// The columns of the row before a change that the indexes need.
     pub(crate) fn observed(&self) -> &Observed {
         &self.observed
     }
@@ -86,7 +86,7 @@ impl MemtableIndexes {
         !self.attached.is_empty()
     }
 
-    /// The memory of an attached index.
+    /// The memory of an attached index; `None` if there is no such index.
     pub(crate) fn attached(&self, index: &str) -> Option<&Arc<dyn MemtableIndex>> {
         let (_, found) = self
             .attached
@@ -100,7 +100,7 @@ impl MemtableIndexes {
         usize::try_from(self.attached_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Bytes of all of them.
+    /// Bytes of all indexes, attached and hidden.
     pub(crate) fn size_bytes(&self) -> usize {
         let of_hidden = self.hidden().map(|hidden| hidden.memtable_again().size_bytes());
         of_hidden.sum::<usize>() + self.attached_bytes()

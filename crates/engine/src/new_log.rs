@@ -1,7 +1,7 @@
-//! A data directory gets a new id and an empty commit log, so that it is no continuation of the node that it is a copy of.
+//! Gives a data directory a new id and an empty commit log, so that it does not continue the log of the node that it is a copy of.
 //!
 //! A restored node goes on from a moment of the past. With the old id its log would be a second continuation of the same log, and
-//! a later restore could mix the two. With a new id, no record of the old log is taken for one of its own.
+//! a later restore could mix the two. With a new id, no record of the old log is mistaken for one of the new log.
 
 use ilion_commitlog::{LogStretch, Position, SegmentId};
 use ilion_env::Env;
@@ -11,12 +11,12 @@ use crate::reached::Reached;
 use crate::recovery::{ID_FILE, LOCK_FILE};
 use crate::{EngineOptions, Error, Result};
 
-/// Gives a closed data directory a new id, and removes its commit log. Returns the id. Requires: the engine was drained before it was
-/// closed, so that no record of the log is needed. All timestamps that it gives are above `floor_micros`.
+/// Gives a closed data directory a new id, and removes its commit log. Returns the id. All timestamps that a node gives in this
+/// directory are above `floor_micros`. Requires: the engine was drained before it was closed, so that no record of the log is needed.
 ///
 /// # Errors
-/// The directory is in use, was not closed in order, or the operating system refused. A crash in between leaves a directory that does
-/// not open.
+/// The directory is in use, was not closed properly, or the operating system returned an error. A crash in between leaves a directory
+/// that does not open.
 pub fn begin_new_log(env: &dyn Env, options: &EngineOptions, floor_micros: i64) -> Result<Uuid> {
     let data_dir = &options.data_dir;
     let _lock = env

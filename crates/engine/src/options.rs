@@ -12,17 +12,17 @@ use crate::large::LargeLimits;
 /// How an [`crate::Engine`] behaves.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Holds `<keyspace>/<table>-<id>/`.
+    /// The directory with the tables, `<keyspace>/<table>-<id>/`.
     pub data_dir: PathBuf,
-    /// Holds the segments of the commit log.
+    /// The directory with the segments of the commit log.
     pub commitlog_dir: PathBuf,
     /// How keys become tokens; fixed for the life of a data directory.
     pub partitioner: Partitioner,
-    /// Segments, sync mode, what to do with damage.
+    /// Options of the commit log: segments, sync mode, how damage is handled.
     pub commit_log: ilion_commitlog::Options,
     /// Above this size of the log, the table with the oldest unflushed data is flushed.
     pub commit_log_bytes_max: u64,
-    /// Memory of all memtables together. Flushes start at two fifths of it.
+    /// Memory of all memtables together, in bytes. Flushes start at two fifths of it.
     pub memtable_bytes_max: usize,
     /// Shards of a memtable.
     pub memtable_shards: usize,
@@ -42,8 +42,8 @@ pub struct EngineOptions {
     pub index_summary_bytes: u64,
     /// Memory of the sorted views of all tables. A table whose view does not fit has none.
     pub sorted_view_bytes: u64,
-    /// Memory for pages of token maps, cell maps and attached indexes. All engines of a process share it; the last one that is opened
-    /// sets it.
+    /// Memory for pages of token maps, cell maps and attached indexes. All engines of a process share it; the engine that is opened last
+    /// sets the limit.
     pub index_page_bytes: u64,
     /// How often index summaries are resized; `None` means never.
     pub index_summary_resize_interval_secs: Option<u64>,
@@ -53,7 +53,7 @@ pub struct EngineOptions {
     pub row_cache: CacheOptions,
     /// The counter cache: this node's shards of counters.
     pub counter_cache: CacheOptions,
-    /// Holds the keys of saved caches.
+    /// The directory of the saved caches.
     pub saved_caches_dir: PathBuf,
     /// How long saved caches may take to load, in the background.
     pub cache_load_timeout: Duration,
@@ -61,26 +61,26 @@ pub struct EngineOptions {
     pub is_compacting: bool,
     /// Compactions that may run at the same time.
     pub compaction_threads: usize,
-    /// How many bytes a second all compactions may read together; `None` is no limit.
+    /// How many bytes per second all compactions together may read; `None` is no limit.
     pub compaction_bytes_per_sec: Option<u64>,
     /// Snapshots and backups that the engine makes by itself.
     pub snapshots: SnapshotOptions,
     /// The known classes of indexes.
     pub index_classes: IndexClasses,
-    /// The engine and its log have no threads: work of the background waits until [`crate::Engine::step`] does it, and what is due by time
-    /// until [`crate::Engine::tick`]. Nobody is slowed, and saved caches are loaded at once and not saved. For simulations, in which one
-    /// seed decides everything.
+    /// The engine and its log have no threads: background work waits until [`crate::Engine::step`] does it, and what is due by time
+    /// until [`crate::Engine::tick`]. Writers are not slowed, and saved caches are loaded at once and not saved. For simulations, in which
+    /// one seed decides everything.
     pub is_stepped: bool,
 }
 
 /// A cache whose keys can be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// Its capacity; 0 is no cache.
+    /// Its capacity in bytes; 0 means no cache.
     pub bytes_max: u64,
-    /// Time between two savings of its keys; `None` never saves them, not even at the end.
+    /// Time between two saves of its keys; `None` never saves them, not even when the engine closes.
     pub save_period: Option<Duration>,
-    /// Most keys that are saved.
+    /// Maximum number of keys that are saved.
     pub keys_to_save: usize,
 }
 
@@ -96,7 +96,7 @@ impl CacheOptions {
 }
 
 impl EngineOptions {
-    /// Everything below one directory: `data/` and `commitlog/`.
+    /// Default options, with the directories `data/`, `commitlog/` and `saved_caches/` below `root`.
     pub fn below(root: &Path) -> Self {
         Self {
             data_dir: root.join("data"),
@@ -145,7 +145,7 @@ pub struct SnapshotOptions {
     pub is_before_compaction: bool,
     /// Links each flushed SSTable into `backups/` (`incremental_backups`).
     pub is_backing_up: bool,
-    /// Files that are linked per second, at most; `None` is no limit (`snapshot_links_per_second`).
+    /// Maximum number of files that are linked per second; `None` is no limit (`snapshot_links_per_second`).
     pub links_per_sec: Option<u32>,
 }
 

@@ -1,6 +1,6 @@
 //! The release of Cassandra that the data directory belongs to, from `system.local.release_version`.
 //!
-//! It is read before any other table is opened, since it decides which columns the tables of `system` have.
+//! The start reads it before it opens any other table, since the release decides which columns the tables of `system` have.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) fn release_of(shared: &Shared) -> Result<Release> {
     Ok(release)
 }
 
-/// The value in SSTables only: in a directory that Cassandra left, the log has none.
+/// The stored version, read from SSTables only: in a directory that Cassandra left, the log has no value.
 fn stored_version(shared: &Shared) -> Result<Option<String>> {
     shared.adopt_tables(&only_local(), &Affected::All)?;
     let Some(store) = shared.table(TableId::of_system_table("system", "local")) else {
@@ -53,7 +53,7 @@ fn stored_version(shared: &Shared) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// A schema with that one table, which is the same in all releases.
+/// A schema with only the table `system.local`, which is the same in all releases.
 fn only_local() -> Schema {
     let mut schema = Schema::with_system();
     schema.keyspaces.retain(|name, _| name == "system");

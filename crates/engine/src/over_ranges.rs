@@ -13,10 +13,10 @@ use ilion_sstable::Scan;
 use crate::live_sstable::LiveSSTable;
 use crate::source::scan;
 
-/// Opens the partitions of a range.
+/// Opens a cursor over a range of partitions.
 type Open = Box<dyn FnMut(&KeyRange) -> Box<dyn Cursor> + Send>;
 
-/// See the module. Requires: the ranges ascend and do not overlap.
+/// A cursor over several ranges (see the module). Requires: the ranges ascend and do not overlap.
 pub(crate) struct OverRanges {
     ranges: VecDeque<KeyRange>,
     open: Open,
@@ -32,7 +32,7 @@ impl OverRanges {
         }
     }
 
-    /// What SSTables of a table have in these ranges.
+    /// A cursor over the partitions of a table's SSTables in these ranges.
     pub(crate) fn of(ranges: &[KeyRange], sstables: Vec<Arc<LiveSSTable>>, table: &Arc<TableSchema>) -> Self {
         let (table, filter) = (table.clone(), Arc::new(ClusteringFilter::all()));
         let open = move |range: &KeyRange| {

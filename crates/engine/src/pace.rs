@@ -1,7 +1,7 @@
 //! The pace of compactions, and stopping them.
 //!
-//! After each stretch of a source (`ilion_compaction::Watched`) the task's progress is counted, the [`Pacer`] may pause it, and the read
-//! of a stopped task ends with an error.
+//! After each stretch that is read of a source (`ilion_compaction::Watched`), the task's progress is counted, the [`Pacer`] may pause it,
+//! and the read of a stopped task ends with an error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ pub(crate) struct Pacer {
 
 #[derive(Default)]
 struct State {
-    /// When all bytes so far would have been read at the rate of the limit.
+    /// When all bytes so far would have been read at the limited rate.
     free_nanos: u64,
     is_stopping: bool,
 }
@@ -59,7 +59,7 @@ impl Pacer {
         self.stopping.notify_all();
     }
 
-    /// Raises the limit, since compactions are behind; `share` is their debt as a share of the highest tolerated one.
+    /// Raises the limit because compactions are behind; `share` is their debt as a share of the highest tolerated debt.
     pub(crate) fn press(&self, share: f64) {
         self.raised.store(raise(share), Ordering::Relaxed);
     }
@@ -120,7 +120,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// For a source of a task.
+    /// The pace of a source of a task.
     pub(crate) fn of(pacer: &Arc<Pacer>, task: &Arc<Task>) -> Self {
         Self {
             pacer: pacer.clone(),

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::{EngineOptions, Error, Result};
 
-/// Number of threads for the work of a start; 0: the caller does it.
+/// Number of threads for the work of a start; with 0 the caller does the work.
 pub(crate) fn thread_count(options: &EngineOptions) -> usize {
     match options.is_stepped {
         true => 0,
@@ -14,7 +14,7 @@ pub(crate) fn thread_count(options: &EngineOptions) -> usize {
     }
 }
 
-/// Opens for each thread, at least.
+/// Each thread opens at least this many SSTables.
 const OPENS_A_THREAD: usize = 8;
 
 /// Calls `work` for each item, on at most this many threads; the results are in the order of the items.

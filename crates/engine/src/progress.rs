@@ -1,7 +1,7 @@
-//! [`Awaited`]: how far the flushes and snapshots are that an operator waits for.
+//! [`Awaited`]: the progress of flushes and snapshots that an operator waits for.
 //!
-//! Each table counts what its flushes write and what its snapshots link (`maintenance`). The progress of a request is how far these
-//! counts went since it began.
+//! Each table counts the bytes that its flushes write and the SSTables that its snapshots link (`maintenance`). The progress of a
+//! request is the growth of these counts since it began.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::table_store::TableStore;
 
-/// A snapshot spends about as much time on an SSTable that is on disk already as a flush does on this many bytes.
+/// A snapshot takes about as long for an SSTable that is already on disk as a flush takes for this many bytes.
 const LINKED_AS_BYTES: u64 = 256 << 10;
 
 /// What a request does with its tables.
@@ -17,7 +17,7 @@ const LINKED_AS_BYTES: u64 = 256 << 10;
 pub(crate) enum AwaitedKind {
     Flush,
     Snapshot,
-    /// A snapshot that leaves out what is only in memory.
+    /// A snapshot without the data that is only in memtables.
     SnapshotOfFiles,
 }
 
@@ -28,7 +28,7 @@ pub struct AwaitedFacts {
     pub kind: &'static str,
     /// Work that is done, in bytes of memtables.
     pub done_bytes: u64,
-    /// Work as it was known when the request began.
+    /// All work, as known when the request began, in bytes of memtables.
     pub total_bytes: u64,
 }
 
@@ -84,7 +84,7 @@ impl Part {
         let maintenance = &self.store.maintenance;
         let written = maintenance.written_bytes().saturating_sub(self.written_before);
         let linked = maintenance.linked_sstables().saturating_sub(self.linked_before);
-        // Writes go on meanwhile, and so do flushes that nobody asked for.
+        // Limited, since the counts also include later writes, and flushes and snapshots of other requests.
         let linked = linked.min(self.sstables).saturating_mul(LINKED_AS_BYTES);
         written.min(self.bytes).saturating_add(linked)
     }

@@ -15,7 +15,7 @@ use crate::Result;
 const FILE: &str = "ilion.reached";
 const FILE_BYTES_MAX: u64 = 4096;
 
-/// What the file holds.
+/// The contents of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub timestamp_micros: i64,
@@ -23,7 +23,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// What the last process wrote; `None` if there is no such file. A damaged file is logged and ignored.
+    /// Reads the file of the last process; `None` if there is no such file. A damaged file is logged and ignored.
     pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Result<Option<Self>> {
         let path = data_dir.join(FILE);
         if !env.exists(&path) {

@@ -45,7 +45,7 @@ impl Cursor for Nothing {
     ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
-/// A cursor whose first partition was begun before the caller asked for it.
+/// A cursor whose first partition was already read from its source, and is returned when the caller asks for it.
 struct Begun<C> {
     head: Option<PartitionHead>,
     cursor: C,
@@ -207,8 +207,8 @@ impl TableStore {
 impl PointRead<'_> {
     /// Reads at most one row per slice, and returns them as one partition.
     ///
-    /// Columns that are not wanted are read in short first. If that does not show whether a row lives, a second pass reads the times of
-    /// all cells. Only the last pass is counted, so that no SSTable counts twice.
+    /// In the first pass, unwanted columns are read only as far as they may show that a row lives. If that is not enough, a second pass
+    /// reads the times of all cells. Only the last pass is counted, so that no SSTable counts twice.
     fn settle(&self, view: &View, wanted: Wanted, now_secs: u32) -> Result<Box<dyn Cursor>, ReadError> {
         cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         let sources = self.sources(view);
@@ -366,7 +366,7 @@ impl PointRead<'_> {
     }
 
     /// The SSTables that may have the partition, newest first. The sorted view excludes some of its sources, which are counted as
-    /// skipped; of each other source it gives the numbers of the partitions that may be the wanted one, if they are few.
+    /// skipped; for each other source it returns the numbers of the partitions that may be the wanted one, if they are few.
     pub(crate) fn sources<'v>(&self, view: &'v View) -> SmallVec<[Asked<'v>; 4]> {
         let Some(sorted) = view.sorted() else {
             return view.sstables.iter().map(|live| (live, None)).collect();
@@ -420,7 +420,7 @@ impl PointRead<'_> {
         }
     }
 
-    /// True if, by its statistics, the SSTable has no row in the slices of `filter`, and no deletion that covers some of them.
+    /// True if, by its statistics, the SSTable has no row in the slices of `filter`, and no deletion that covers a row in them.
     fn has_nothing_of(&self, sstable: &SSTable, filter: &ClusteringFilter, wants_static: bool) -> bool {
         if is_part_of_head(sstable, wants_static) {
             return false;
@@ -438,7 +438,7 @@ pub(crate) type Asked<'v> = (&'v Arc<LiveSSTable>, Option<Range<u64>>);
 
 /// Whether an SSTable must be read for a partition.
 pub(crate) enum Prospect {
-    /// It has no wanted data of the partition; the reason, as it is counted.
+    /// It has no wanted data of the partition, for this reason, under which it is counted.
     Needless(Count),
     /// It may have the partition.
     Possible(Whereabouts),
@@ -448,13 +448,13 @@ fn tell_merged(sstables: usize) {
     trace::note(|| format!("Merged data from memtables and {sstables} sstables"));
 }
 
-/// False if the SSTable has no deletion of a whole partition, or no deletion at all.
+/// False if the statistics of the SSTable exclude a deletion of a whole partition.
 fn may_delete_partitions(sstable: &SSTable) -> bool {
     let stats = sstable.stats();
     stats.has_partition_deletions && stats.min_local_deletion_secs != NO_DELETION_TIME
 }
 
-/// True if it may have a deletion of the whole partition, or a static row that is wanted.
+/// True if the SSTable may have a deletion of the whole partition, or a static row that is wanted.
 fn is_part_of_head(sstable: &SSTable, wants_static: bool) -> bool {
     may_delete_partitions(sstable) || (wants_static && !sstable.header().statics.is_empty())
 }

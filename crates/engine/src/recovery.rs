@@ -1,6 +1,6 @@
-//! Opening a data directory: its id, its tables, what a crash left, the replay of the log.
+//! Opening a data directory: its id, its tables, leftovers of a crash, the replay of the log.
 //!
-//! Everything is opened and checked before anything is changed. So a directory that is refused is unchanged, and the program
+//! Everything is opened and checked before any file is changed. So a directory that is refused is unchanged, and the program
 //! that wrote it can still open it.
 
 use std::cell::RefCell;
@@ -29,9 +29,9 @@ use crate::work::Work;
 use crate::write::record_bytes_max;
 use crate::{EngineOptions, Error, Result};
 
-/// Held while a process has the data directory open.
+/// The file that is locked while a process has the data directory open.
 pub(crate) const LOCK_FILE: &str = "ilion.lock";
-/// Holds the id that ties data directory and commit log to each other.
+/// The file with the id that ties data directory and commit log to each other.
 pub(crate) const ID_FILE: &str = "ilion.id";
 const ID_BYTES_MAX: u64 = 64;
 
@@ -59,7 +59,7 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
     shared.schema.store(Arc::new(stored));
     let reached = Reached::read(&*shared.env, &shared.options.data_dir)?;
     let log = replay_log(&shared, id, reached, faults)?;
-    // Recovery runs once.
+    // Cannot fail: recovery runs once.
     let _ = shared.log.set(log);
     Ok((shared, lock))
 }
@@ -126,7 +126,7 @@ fn replay_log(
             "the commit log was replayed"
         );
     }
-    // Recovery runs once.
+    // Cannot fail: recovery runs once.
     let _ = shared
         .log_losses
         .set(log_losses::tell(&report, &shared.options.commit_log));
@@ -203,7 +203,7 @@ impl Shared {
         next.extend(kept.into_iter().map(|store| (store.id, store)));
         self.tables.store(Arc::new(next));
         for store in gone {
-            // The table is dropped even if its files cannot be removed.
+            // Only logged: the table is dropped even if its files cannot be removed.
             if let Err(error) = self.drop_table(&store) {
                 let directory = store.directory().display();
                 tracing::warn!(?store, %directory, %error, "files of a dropped table are left; remove its directory");
@@ -236,7 +236,7 @@ impl Shared {
 
     /// Adds the SSTables in a table's directory to `found`, without those that a crash left unfinished.
     pub(crate) fn find_sstables(&self, store: &Arc<TableStore>, found: &mut Vec<FoundSSTable>) -> Result<()> {
-        // Tables that Cassandra orders by a type (its batch log) are not read.
+        // Tables whose keys Cassandra orders by their type (its batch log) are not read.
         if store.schema().partitioner(self.options.partitioner) == Partitioner::Local {
             return Ok(());
         }
@@ -272,7 +272,7 @@ impl Shared {
         for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
             let live = match live.and_then(|live| check_file_types(&live).map(|()| live)) {
                 Ok(live) => live,
-                // An index can be rebuilt, so it does not end the start.
+                // A damaged hidden table does not fail the start, since its index can be rebuilt.
                 Err(error) if store.schema().key_order.is_some() && error.is_damage() => {
                     tracing::error!(?store, %error, "a file of an index cannot be used; the index is built anew");
                     store.is_damaged.store(true, Ordering::Release);

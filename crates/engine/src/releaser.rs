@@ -11,22 +11,22 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use crate::handover::Handover;
 use crate::view::Frozen;
 
-/// While reads use flushed memtables, the thread looks this often whether they still do.
+/// How often the thread checks whether reads still use flushed memtables.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// See the module. Before it is begun, and after it is stopped, whoever has the last reference frees a memtable.
+/// The queue to the thread (see the module). Before `begin` and after `stop`, the last user of a memtable frees it.
 #[derive(Default)]
 pub(crate) struct Releaser {
     queue: Handover<Arc<Frozen>>,
 }
 
 impl Releaser {
-    /// The queue that the thread works through.
+    /// Creates the queue, and returns the end that the thread receives from.
     pub fn begin(&self) -> Receiver<Option<Arc<Frozen>>> {
         self.queue.begin()
     }
 
-    /// Frees what comes once nobody uses it, until the releaser is stopped.
+    /// Frees memtables from the queue once no read uses them, until the releaser is stopped.
     pub fn run(queue: &Receiver<Option<Arc<Frozen>>>) {
         let mut held: Vec<Arc<Frozen>> = Vec::new();
         loop {
@@ -48,7 +48,7 @@ impl Releaser {
         self.queue.stop();
     }
 
-    /// Has a memtable freed that no view has any more.
+    /// Passes a memtable that is in no view any more to the thread.
     pub fn release(&self, frozen: &Arc<Frozen>) {
         self.queue.send(frozen.clone());
     }

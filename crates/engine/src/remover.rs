@@ -1,8 +1,8 @@
 //! [`Remover`]: a thread that removes the files of obsolete SSTables.
 //!
-//! The last reference to an obsolete SSTable is often that of a read. Removing large files takes the file system up to hundreds of
-//! milliseconds (it frees their blocks, and tells the disk so), for which no client should wait. So a thread that reads for a client
-//! ([`ilion_env::client_waits`]) leaves the removal to this one.
+//! The last reference to an obsolete SSTable is often that of a read. Removing large files takes up to hundreds of milliseconds (the
+//! file system frees their blocks, and reports them to the disk), and no client should wait for that. So a thread that reads for a
+//! client ([`ilion_env::client_waits`]) leaves the removal to this one.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use ilion_sstable::{CommittedTransaction, SSTable};
 
 use crate::handover::Handover;
 
-/// An obsolete SSTable. Its files are removed when this is dropped, wherever that is.
+/// An obsolete SSTable. Dropping this value removes its files, on whichever thread.
 pub(crate) struct Removal {
     sstable: Arc<SSTable>,
-    /// What has replaced it. Its log is removed with the last of its SSTables.
+    /// The transaction that replaced it. Its log is removed after the files of its last SSTable.
     transaction: Arc<CommittedTransaction>,
 }
 
@@ -34,19 +34,19 @@ impl Drop for Removal {
     }
 }
 
-/// See the module. Before it is begun, and after it is stopped, each thread removes files itself.
+/// The queue to the thread (see the module). Before `begin` and after `stop`, each thread removes files itself.
 #[derive(Default)]
 pub(crate) struct Remover {
     queue: Handover<Removal>,
 }
 
 impl Remover {
-    /// The queue that the thread works through.
+    /// Creates the queue, and returns the end that the thread receives from.
     pub fn begin(&self) -> Receiver<Option<Removal>> {
         self.queue.begin()
     }
 
-    /// Removes what comes, until the remover is stopped.
+    /// Removes SSTables from the queue, until the remover is stopped.
     pub fn run(queue: &Receiver<Option<Removal>>) {
         for removal in queue {
             let Some(removal) = removal else {
@@ -56,12 +56,12 @@ impl Remover {
         }
     }
 
-    /// Ends the thread after what was left to it.
+    /// Ends the thread after it has removed everything that is in the queue.
     pub fn stop(&self) {
         self.queue.stop();
     }
 
-    /// Removes files, or leaves it to the thread.
+    /// Removes files on this thread, or leaves them to the remover's thread if a client waits.
     pub fn remove(&self, removal: Removal) {
         match does_client_wait() {
             true => self.queue.send(removal),

@@ -1,12 +1,12 @@
-//! Replay: records of the log back into memtables, without those that SSTables have already.
+//! Replay: puts records of the log back into memtables, except those that SSTables already have.
 //!
 //! Changes of the schema are records as well. Records behind one need the schema that it made, or a later one: data that is
 //! not in the later schema was dropped in between. So records behind a change are held back, and the schema is read once
 //! for several changes. To read it takes time for each table, and a log may have a change for each table.
 //!
-//! One thread reads the log and passes records to others in batches. They apply them in any order, since
-//! writes of one cell reconcile by their timestamps. What depends on the order (a change of the schema, a truncation, a flush)
-//! waits until everything before it is applied.
+//! One thread reads the log and passes records to others in batches. These apply them in any order, since
+//! writes of one cell reconcile by their timestamps. Records and steps that depend on the order (a schema change, a truncation, a
+//! flush) wait until everything before them is applied.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -36,7 +36,7 @@ use crate::{Error, Result};
 
 /// The keyspace of the schema.
 const SCHEMA_KEYSPACE: &str = "system_schema";
-/// A larger batch has its mutations nearer to each other, see [`Applier::apply_sorted`].
+/// In a larger batch, mutations with near tokens are closer together, see [`Applier::apply_sorted`].
 const BATCH_RECORDS_MAX: usize = 1 << 14;
 const BATCH_BYTES_MAX: usize = 4 << 20;
 /// All batches together take about this much memory.
@@ -75,7 +75,7 @@ pub(crate) fn replay<T>(
             applier: &applier,
             sender: (threads > 0).then_some(sender),
             batch: Batch::default(),
-            // Each thread has one, and two wait for it.
+            // Each thread works on one batch, and the channel has room for two more per thread.
             batch_bytes_max: (BATCHES_BYTES / (3 * threads.max(1))).min(BATCH_BYTES_MAX),
             held: Vec::new(),
             held_bytes: 0,
@@ -102,15 +102,15 @@ pub(crate) struct Replay<'a> {
     applier: &'a Applier<'a>,
     /// `None` without threads: records are applied at once.
     sender: Option<Sender<Batch>>,
-    /// Records that are not passed to the threads yet.
+    /// Records that are not yet passed to the threads.
     batch: Batch,
     batch_bytes_max: usize,
-    /// Records behind a change of the schema, in their order: applied once the schema is read anew.
+    /// Records behind a schema change, in their order; applied once the schema was read again.
     held: Vec<DelayedRecord>,
     held_bytes: usize,
     /// `system_schema` has changed since the schema was read from it.
     is_schema_old: bool,
-    /// The objects that did not decode then.
+    /// The objects that did not decode when the schema was last read.
     faults: Vec<SchemaFault>,
     records: u64,
     told_nanos: u64,
@@ -153,7 +153,7 @@ impl Replay<'_> {
 
     fn take_schema(&mut self, position: Position, body: Bytes) -> Result<()> {
         let changes = self.applier.decode(position, body)?;
-        // The dropped table must be in the schema before, so that its files are removed.
+        // The schema is read first if the change drops a table with files: only a table that is in the schema has its files removed.
         if self.is_schema_old && changes.iter().any(|change| self.leaves_files(change)) {
             self.release()?;
         }
@@ -218,7 +218,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Requires: everything so far is applied.
+    /// Requires: all records so far are applied.
     fn read_schema(&mut self) -> Result<()> {
         self.applier.has_schema_rows.store(false, Ordering::Relaxed);
         let (schema, faults) = self.shared.load_schema()?;
@@ -267,7 +267,7 @@ impl Replay<'_> {
         self.applier.check()
     }
 
-    /// Returns when everything so far is applied.
+    /// Returns when all records so far are applied.
     fn wait(&mut self) -> Result<()> {
         if !self.batch.records.is_empty() {
             self.send()?;
@@ -282,7 +282,7 @@ impl Replay<'_> {
 
     /// Requires: all records up to `position` are applied.
     fn flush_largest(&mut self, position: Position) -> Result<()> {
-        // There is a log, so the directory is one of Ilion.
+        // A directory with records in its log is one of Ilion, so its files may be changed.
         if !std::mem::replace(&mut self.is_taken_over, true) {
             self.shared.take_over()?;
         }
@@ -408,8 +408,8 @@ impl<'a> Applier<'a> {
         }
     }
 
-    /// Applies mutations table by table, in the order of their tokens: what lies near to each other in the memtable is then found in
-    /// the caches of the processor.
+    /// Applies mutations table by table, in the order of their tokens, so that neighbours in the memtable are still in the caches of the
+    /// processor.
     fn apply_sorted(&self, mut mutations: Vec<(Position, Mutation)>) {
         mutations.sort_by_cached_key(|(_, mutation)| (mutation.table.id, mutation.key.token.code()));
         let tables = self.shared.tables.load();

@@ -1,4 +1,4 @@
-//! Shortages: work that fails since disk space, file descriptors or memory are used up, and is tried again.
+//! Shortages: retries work that failed because disk space, file descriptors or memory are used up.
 //!
 //! A flush that fails for such a reason changes nothing: its files are removed and the memtable stays. The tick thread tries it
 //! again, soon at first and then less and less often. Until it succeeds, writes are accepted as long as memtables have room, and
@@ -18,7 +18,7 @@ use crate::work::Work;
 use crate::{Error, Result};
 
 impl Shared {
-    /// Handles a failed flush: it is tried again after a shortage, else writes stop for good.
+    /// Handles a failed flush: after a shortage it is retried, after any other error writes stop for good.
     pub(crate) fn flush_failed(&self, store: &Arc<TableStore>, error: &Error) {
         if !error.is_shortage() {
             return self.stop_writes(error);
@@ -34,7 +34,7 @@ impl Shared {
         self.budget.stall();
     }
 
-    /// Notes that a flush of the table succeeded.
+    /// Records that a flush of the table succeeded.
     pub(crate) fn flush_succeeded(&self, store: &Arc<TableStore>) {
         let mut state = self.stall.lock();
         let before = state.tables.len();
@@ -63,7 +63,7 @@ impl Shared {
         is_retried
     }
 
-    /// Counts a tick, and tries again if that is due.
+    /// Counts a tick, and retries stalled work if that is due.
     pub(crate) fn retry_stalled(&self) {
         let mut state = self.stall.lock();
         if !state.is_due() {
@@ -86,7 +86,7 @@ impl Shared {
         }
     }
 
-    /// Removes files of a directory for good, now or later.
+    /// Removes the files of SSTables in a directory for good: now, or later if that fails.
     pub(crate) fn remove_one_by_one(
         &self,
         directory: PathBuf,
@@ -95,7 +95,7 @@ impl Shared {
     ) {
         left.retain(|live| !self.remove_now(live));
         let synced = self.env.sync_dir(&directory);
-        // If the log may be trimmed, a power loss must not bring the files back.
+        // Without a synced directory, a power loss may bring the files back: then the log must not be trimmed.
         let may_come_back = hold.is_some() && synced.is_err_and(|error| !error.is_not_found());
         if !left.is_empty() || may_come_back {
             let removal = Removal {

@@ -1,4 +1,4 @@
-//! Rewriting the SSTables of a table, most of them one by one, and checking them, while the table is in use.
+//! Rewrites or checks the SSTables of a table, most of them one by one, while the table is in use.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::{Engine, Error, Result, TableStore};
 /// Which SSTables to rewrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rewrite {
-    /// Those that are not in the format that is written.
+    /// SSTables in another format than the one that is written now.
     OtherFormats,
-    /// Those whose compression is not that of the table.
+    /// SSTables with another compression than that of the table.
     OtherCompression,
-    /// All.
+    /// All SSTables.
     All,
 }
 
@@ -38,15 +38,15 @@ pub struct CheckedSSTable {
 }
 
 impl Engine {
-    /// Writes each chosen SSTable of a table anew, in the format and with the compression that are written now; returns their number.
-    /// What a compaction of the SSTable would leave out is left out.
+    /// Rewrites each chosen SSTable of a table, in the format and with the compression that are written now; returns their number.
+    /// Data that a compaction of the SSTable would drop is dropped.
     ///
     /// # Errors
-    /// A file cannot be read or written, or the work was stopped; SSTables so far are rewritten.
+    /// A file cannot be read or written, or the work was stopped. Some SSTables may have been rewritten before.
     pub fn rewrite(&self, table: TableId, choice: Rewrite) -> Result<u64> {
         let mut count = 0;
         for path in self.chosen(table, choice)? {
-            // One that a compaction has replaced meanwhile is new already.
+            // An SSTable that a compaction has replaced meanwhile needs no rewrite.
             count += self.compact_as(table, &CompactionRequest::Files(vec![path]))? as u64;
         }
         Ok(count)
@@ -78,11 +78,11 @@ impl Engine {
         Ok(Compression::is_of(wanted.as_ref(), info.transpose()?.as_ref())?)
     }
 
-    /// Flushes a table and writes each of its SSTables anew without what the others have deleted; returns their number. The oldest
-    /// come first, so that deletions that cover nothing any more can be dropped in the same run.
+    /// Flushes a table and rewrites each of its SSTables without the data that the others have deleted; returns their number. The oldest
+    /// come first, so that deletions that cover no data any more can be dropped in the same run.
     ///
     /// # Errors
-    /// A file cannot be read or written, or the work was stopped; SSTables so far are rewritten.
+    /// A file cannot be read or written, or the work was stopped. Some SSTables may have been rewritten before.
     pub fn collect_garbage(&self, table: TableId, granularity: Granularity) -> Result<u64> {
         let store = self.usable_store(table)?;
         self.flush(table)?;
@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// Flushes a table and compacts the SSTables that may have one of these partitions. Their tombstones are dropped also within gc
-    /// grace, if they cover nothing elsewhere. Returns the number of compactions.
+    /// grace, if they cover no data outside of the compaction. Returns the number of compactions.
     ///
     /// # Errors
     /// A file cannot be read or written, or the work was stopped.
@@ -117,10 +117,10 @@ impl Engine {
         Ok(self.shared.compact_now(&store, &request, &rules)? as u64)
     }
 
-    /// Checks all SSTables of a table against themselves, component by component.
+    /// Checks the integrity of all SSTables of a table, component by component.
     ///
     /// # Errors
-    /// A file cannot be read. Damage is in the report.
+    /// A file cannot be read. Damage is not an error: the report lists it.
     pub fn check_sstables(&self, table: TableId) -> Result<Vec<CheckedSSTable>> {
         let store = self.usable_store(table)?;
         let view = store.view();

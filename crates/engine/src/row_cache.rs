@@ -1,9 +1,9 @@
-//! The row cache: the head of partitions, merged, in memory (`caching = {'rows_per_partition': ...}`).
+//! The row cache: the heads of partitions, merged, in memory (`caching = {'rows_per_partition': ...}`).
 //!
 //! An entry has all rows of a partition, or its first ones up to a clustering; a read that needs more continues in the table
-//! behind it. A write drops the entry of its partition after the write is visible. A caller that fills an entry takes a ticket
-//! before it reads; a write in between makes the ticket invalid. So no entry is older than an acknowledged write.
-//! Compat: `RowCacheKey`, `CachedBTreePartition` of Cassandra 5.0, whose entries a write drops, too.
+//! behind that clustering. A write drops the entry of its partition after the write is visible. A caller that fills an entry takes a
+//! ticket before it reads; a write in between makes the ticket invalid. So no entry is older than an acknowledged write.
+//! Compat: `RowCacheKey`, `CachedBTreePartition` of Cassandra 5.0, where a write drops the entry, too.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-/// Partitions that share a lock and a count of writes.
+/// Number of stripes. The partitions of a stripe share a lock and a count of writes.
 const STRIPES: usize = 256;
 const ENTRY_OVERHEAD_BYTES: usize = 128;
 
@@ -55,7 +55,7 @@ pub(crate) struct Ticket(u64);
 
 pub(crate) struct RowCache {
     partitions: Cache<RowKey, Arc<CachedPartition>, ByBytes>,
-    /// Counts of writes. Held while an entry is inserted or removed.
+    /// The count of writes of each stripe. Locked while an entry is inserted or removed.
     stripes: Box<[Mutex<u64>]>,
     hasher: foldhash::fast::FixedState,
     pub(crate) hits: AtomicU64,
@@ -83,7 +83,7 @@ impl RowCache {
         self.partitions.capacity()
     }
 
-    /// Evicts what no longer fits.
+    /// Sets the capacity, and evicts entries that no longer fit.
     pub(crate) fn resize(&self, capacity_bytes: u64) {
         self.partitions.set_capacity(capacity_bytes);
         // Writes were not counted while there was no cache, so all tickets from before become invalid.
@@ -98,7 +98,7 @@ impl RowCache {
         self.partitions.len()
     }
 
-    /// False if it has no capacity; then writes need not be counted.
+    /// False if the capacity is 0; then writes need not be counted.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.capacity_bytes() > 0
@@ -119,7 +119,7 @@ impl RowCache {
         found
     }
 
-    /// A ticket, which must be taken before the partition is read.
+    /// Takes a ticket. Requires: the partition is read only after this.
     pub(crate) fn ticket(&self, table: TableId, key: &Bytes) -> Ticket {
         Ticket(*self.stripe(table, key).lock())
     }
@@ -163,7 +163,7 @@ impl RowCache {
         self.partitions.iter().map(|(key, _)| key).collect()
     }
 
-    /// Largest size of one entry.
+    /// The largest size of one entry, in bytes.
     pub(crate) fn entry_bytes_max(&self) -> usize {
         usize::try_from(self.capacity_bytes() / 8).unwrap_or(usize::MAX)
     }
@@ -171,11 +171,11 @@ impl RowCache {
 
 /// How an entry answers a read.
 pub(crate) enum Served {
-    /// Wholly.
+    /// The entry answers the whole read.
     Whole(Box<dyn Cursor>),
-    /// Its first rows; these slices must be read from the table.
+    /// The entry answers the first rows of the read; these slices must be read from the table.
     Head(Box<dyn Cursor>, Vec<Slice>),
-    /// Not at all.
+    /// The entry answers no part of the read.
     No,
 }
 
@@ -301,7 +301,7 @@ fn size_of(unfiltered: &Unfiltered) -> usize {
     }
 }
 
-/// Reads an entry.
+/// A cursor over an entry.
 struct CachedCursor {
     partition: Arc<CachedPartition>,
     is_begun: bool,
@@ -326,10 +326,10 @@ impl Cursor for CachedCursor {
     ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
-/// Opens the rest of a partition behind its cached head.
+/// Opens a cursor over the rest of a partition, behind its cached head.
 pub(crate) type OpenRest = Box<dyn FnOnce() -> Result<Box<dyn Cursor>, ReadError> + Send>;
 
-/// A cached head, and then the rest of the partition, opened when it is needed.
+/// A cursor over a cached head, and then over the rest of the partition, which is opened when it is needed.
 pub(crate) struct HeadThenRest {
     pub(crate) head: Box<dyn Cursor>,
     pub(crate) open_rest: Option<OpenRest>,

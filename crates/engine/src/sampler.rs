@@ -1,7 +1,7 @@
 //! Samples which partitions are read and written most.
 //!
-//! The space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): a fixed number of counters, and a partition without one takes over
-//! the lowest. A count is too high by at most its error. While sampling is off, a read or write only checks a flag.
+//! The space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): a fixed number of counters; a partition without a counter takes over
+//! the lowest one. A count is too high by at most its error. While sampling is off, a read or write only checks a flag.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -38,11 +38,11 @@ pub struct TopPartitions {
     pub write_bytes: Vec<TopPartition>,
 }
 
-/// The counting, if it is on.
+/// The state of sampling.
 #[derive(Default)]
 pub(crate) struct Sampling {
     is_on: AtomicBool,
-    /// Locked for one count.
+    /// `None` while sampling is off. Locked for each counted read or write.
     samples: Mutex<Option<Samples>>,
 }
 
@@ -55,7 +55,7 @@ struct Samples {
     write_bytes: Heavy,
 }
 
-/// The partitions with the highest counts.
+/// The partitions with the highest counts: count and error of each.
 #[derive(Default)]
 struct Heavy(HashMap<(TableId, Bytes), (u64, u64)>);
 
@@ -74,7 +74,7 @@ impl Heavy {
                 self.0.remove(&victim);
             }
         }
-        // The key may be a slice of a large request.
+        // Copied, since the key may be a slice that would keep a large request in memory.
         let place = (table, Bytes::copy_from_slice(key));
         self.0.insert(place, (least + amount, least));
     }

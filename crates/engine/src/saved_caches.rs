@@ -1,7 +1,7 @@
-//! Saved caches: the keys in caches are saved now and then, and at the end. After a start,
+//! Saved caches: the keys in caches are saved periodically, and when the engine closes. After a start,
 //! the caches are filled again in the background, while the engine serves requests.
 //!
-//! Of the row and counter cache only keys are saved (`entries`), and their values are read again. Of the key cache positions in
+//! Of the row and counter caches only keys are saved (`entries`), and their values are read again. Of the key cache, positions in
 //! SSTables are saved, too (`keys`), since they never change. Damaged files are skipped with a warning.
 //! Compat: `AutoSavingCache` of Cassandra 5.0.
 
@@ -82,7 +82,7 @@ fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
     for key in shared.counter_cache.keys().into_iter().take(keys_max) {
         let table = shared.table(key.table).map(|store| store.schema());
         let column = table.as_ref().and_then(|table| table.column(key.column));
-        // Compat: Cassandra cannot load a file with an entry of a static column.
+        // Left out. Compat: Cassandra cannot load a file with an entry of a static column.
         if let Some(column) = column.filter(|column| column.kind != ColumnKind::Static) {
             let cell = encode_cell(key.clustering.values(), &column.name);
             draft.add(key.table, &key.key, Some(&cell));
@@ -144,7 +144,7 @@ fn load_entries(
     (saved.entries.len(), loaded, saved.complaint)
 }
 
-/// Returns false if the entry no longer exists.
+/// Loads the value of an entry into its cache. Returns false if the entry no longer exists.
 fn load_entry(shared: &Shared, entry: &SavedEntry) -> Result<bool> {
     let Some(store) = shared.table(entry.table) else {
         return Ok(false);
@@ -213,7 +213,7 @@ fn load_counter(shared: &Shared, table: &Arc<TableSchema>, key: &DecoratedKey, c
 }
 
 impl Engine {
-    /// Changes the capacity of a cache until the next start; evicts what no longer fits.
+    /// Changes the capacity of a cache until the next start, and evicts entries that no longer fit.
     ///
     /// # Errors
     /// There is no such cache.

@@ -2,7 +2,7 @@
 //!
 //! `ilion_schema` has checked that the rows of the change can be read back. Here an SSTable of each new or altered table, and of
 //! the hidden tables of its indexes, is written to a disk in memory and opened again. Then the table's directories are
-//! made. If this fails, nothing has changed except for an empty directory.
+//! made. If this fails, nothing has changed, except that an empty directory may exist.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::shared::Shared;
 use crate::table_store::directory_of;
 use crate::{Error, Result};
 
-/// Longest name of a file or directory.
+/// Maximum length of the name of a file or directory, in bytes.
 const FILE_NAME_LEN_MAX: usize = 255;
-/// Longest path of a directory, with room for the name of a file in it.
+/// Maximum length of the path of a directory, in bytes, so that the name of a file in it still fits.
 const PATH_LEN_MAX: usize = 4095 - FILE_NAME_LEN_MAX - 1;
 
 impl Shared {
-    /// Refuses a change whose tables could not be flushed, or not be opened by the next start.
+    /// Refuses a change whose tables could not be flushed, or which the next start could not open.
     pub(crate) fn try_out(&self, applied: &Applied) -> Result<()> {
         for diff in &applied.diffs {
             match diff {

@@ -28,17 +28,17 @@ use crate::{Engine, Error, Result};
 
 const KEYSPACE: &str = "system_schema";
 
-/// Tries to adopt a logged schema change while descriptors or memory are short, and the wait between tries: half a minute
-/// in total.
+/// How often, and at which interval, the engine tries to adopt a logged schema change while descriptors or memory are short: for half a
+/// minute in total.
 const ADOPT_TRIES: u32 = 300;
 const ADOPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Engine {
     /// Changes the schema: checks the change and tries it out, makes it durable, and makes or drops the tables. `None` means
-    /// that nothing changed, by the statement's `IF`.
+    /// that the `IF` of the statement was not met, so nothing changed.
     ///
     /// # Errors
-    /// The rules do not allow it, what it makes could not be opened again, or writes are refused: nothing was changed then.
+    /// The rules do not allow the change, its tables could not be opened again, or writes are refused. Then nothing has changed.
     pub fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>> {
         let shared = &self.shared;
         let _guard = shared.schema_change.lock();
@@ -65,7 +65,7 @@ impl Engine {
         if let Err(error) = &written {
             shared.take_back(snapshot, error);
         }
-        // If this fails, the change may be in the log.
+        // If the sync fails, the change may be in the log.
         shared.sync_schema(written?)?;
         // The next start will have the change, since it is logged, so this process must not continue without it.
         let adopted = until_there_is_enough(|| shared.adopt(&applied));
@@ -120,7 +120,7 @@ impl Engine {
         let change_micros = shared.change_micros(shared.env.unique_micros())?;
         let changes = missing.into_iter().map(RowChange::Put).collect();
         // One record for each keyspace: a power loss may cut the log between two records, and a start refuses a system keyspace
-        // of which only some rows are there.
+        // with only some of its rows.
         let mut keyspaces: BTreeMap<Bytes, Vec<Mutation>> = BTreeMap::new();
         for mutation in mutations_of(shared, changes, change_micros)? {
             let keyspace = mutation.key.key.clone();
@@ -128,7 +128,7 @@ impl Engine {
         }
         for mutations in keyspaces.values() {
             match shared.write(Kind::Schema, mutations) {
-                // A keyspace does not fit into one record if segments have a few KiB, as in tests.
+                // Segments of a few KiB, as in tests, have no room for a keyspace in one record: write one record per mutation.
                 Err(Error::Log(ilion_commitlog::Error::Refused { .. })) => {
                     let mut mutations = mutations.iter().map(std::slice::from_ref);
                     mutations.try_for_each(|one| shared.write(Kind::Schema, one).map(drop))?;
@@ -140,7 +140,7 @@ impl Engine {
     }
 }
 
-/// Calls `adopt` until it does not fail for a shortage, half a minute at most: a logged change cannot be taken back.
+/// Repeats `adopt` while it fails for a shortage, for half a minute at most: a logged change cannot be taken back.
 fn until_there_is_enough(adopt: impl Fn() -> Result<()>) -> Result<()> {
     for _ in 1..ADOPT_TRIES {
         match adopt() {
@@ -200,14 +200,14 @@ impl Shared {
     /// The schema in `system_schema`, with the server's own keyspaces, and the objects that do not decode.
     ///
     /// In the middle of a replay, tables of `system_schema` may be at different moments: some were flushed with a change
-    /// that comes later in the log. An object that does not decode then is dropped or completed by such a later change, so it
+    /// that comes later in the log. An object that does not decode then will be dropped or completed by such a later change, so it
     /// is left out for now.
     pub(crate) fn load_schema(&self) -> Result<(Schema, Vec<SchemaFault>)> {
         let (schema, faults) = Schema::from_rows_in_part(self.release, self.read_schema_rows()?);
         Ok((schema.with_column_ids_of(&self.schema.load()), faults))
     }
 
-    /// A new timestamp at the end of its millisecond.
+    /// A new timestamp, raised to the end of its millisecond.
     fn whole_milli(&self) -> i64 {
         let micros = whole_milli(self.env.unique_micros());
         self.env.raise_unique_micros(micros);
@@ -227,7 +227,7 @@ impl Shared {
         let Some(newest) = newest else {
             return Ok(now_micros);
         };
-        // The deletions of a change are one older than its rows.
+        // The deletions of a change get the timestamp before that of its rows, so two timestamps are needed.
         let above = newest.checked_add(2).ok_or_else(|| {
             Error::Refused(format!(
                 "{KEYSPACE} has a row of the timestamp {newest}, and no change can be newer; remove the SSTable that has it"
@@ -249,7 +249,7 @@ impl Shared {
         let mut rows = Vec::new();
         for name in self.schema_tables() {
             let store = self.table(TableId::of_system_table(KEYSPACE, name));
-            // The built-in schema has all of them.
+            // Cannot fail: the built-in schema has all of these tables.
             let store = store.ok_or_else(|| Error::Refused(format!("{KEYSPACE}.{name} is not there")))?;
             let table = store.schema();
             let law = self.own_read_law();
@@ -297,7 +297,7 @@ fn columns_of(name: &str, table: &TableSchema) -> Vec<(ColumnId, &'static str)> 
         .collect()
 }
 
-/// All of the columns, null if the row does not have one.
+/// The values of all columns; `None` for columns that the row does not have.
 fn cells_of(columns: &[(ColumnId, &'static str)], row: &Row) -> Vec<(&'static str, Option<Bytes>)> {
     let value = |column: ColumnId| match row.column(column) {
         Some(Data::Simple(cell)) => Some(cell.value.clone()),
@@ -306,18 +306,18 @@ fn cells_of(columns: &[(ColumnId, &'static str)], row: &Row) -> Vec<(&'static st
     columns.iter().map(|(id, name)| (*name, value(*id))).collect()
 }
 
-/// One mutation per partition.
+/// Groups the changes into one mutation per partition.
 fn mutations_of(shared: &Shared, changes: Vec<RowChange>, change_micros: i64) -> Result<Vec<Mutation>> {
     let mut partitions: BTreeMap<(&'static str, String), Mutation> = BTreeMap::new();
     let now_secs = shared.now_secs();
-    // Deletions of a change are older than its rows, never equal: so they do not hide new rows.
+    // Deletions of a change are older than its rows: with equal timestamps they would hide new rows.
     let deletion = DeletionTime::new(change_micros - 1, now_secs);
     let known: Vec<&str> = shared.schema_tables().collect();
     let is_known = |change: &RowChange| match change {
         RowChange::Put(row) => known.contains(&row.table),
         RowChange::Delete { table, .. } | RowChange::DeletePartition { table, .. } => known.contains(table),
     };
-    // A change that needs a table which an older release lacks was refused before.
+    // Rows of tables that an older release lacks are left out; a change that needs such a table was refused before.
     for change in changes.into_iter().filter(is_known) {
         let (name, keyspace) = match &change {
             RowChange::Put(row) => (row.table, row.keyspace.clone()),

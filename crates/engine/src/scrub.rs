@@ -1,9 +1,9 @@
-//! Scrub of a table in use: a damaged SSTable is replaced by what can be read of it, in one step.
+//! Scrub of a table in use: replaces a damaged SSTable, in one step, by new ones with the rows that can still be read.
 //!
-//! The one who calls reads the damaged files ([`Salvage`]) and writes new SSTables into a directory of their own. The engine checks
-//! these as an import does, and swaps them for the damaged one under a transaction log: a crash leaves the one or the other. Before,
-//! it takes a snapshot. Sound SSTables stay as they are. The new SSTables cover no record of the commit log: the next start applies its
-//! records again, and with them the lost rows that it still has.
+//! The caller reads the damaged files ([`Salvage`]) and writes new SSTables into a directory of their own. The engine checks
+//! these like an import does, and swaps them for the damaged one under a transaction log: a crash leaves either the old or the new ones.
+//! Before the swap it takes a snapshot. Sound SSTables stay as they are. The new SSTables cover no record of the commit log: the next
+//! start applies the records of the damaged one again, and so restores lost rows that the log still has.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use crate::table_store::TableStore;
 use crate::work::Work;
 use crate::{Engine, Error, Result, SnapshotMemtables, SnapshotOrder};
 
-/// Writes what can be read of the SSTable with this Data.db as new ones into a directory, which it creates. Returns messages for the
-/// operator.
+/// Reads the SSTable with this Data.db (first argument) as far as possible, and writes its rows as new SSTables into a directory (second
+/// argument), which it creates. Returns messages for the operator.
 pub type Salvage<'s> = &'s dyn Fn(&Path, &Path) -> std::result::Result<Vec<String>, String>;
 
 /// How a table is scrubbed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubOptions {
-    /// Takes no snapshot before.
+    /// No snapshot is taken before.
     pub without_snapshot: bool,
-    /// Also of a table of counters, whose counts are too low without the lost partitions.
+    /// Tables of counters are scrubbed, too, although their counts are too low without the lost partitions.
     pub skips_corrupted: bool,
 }
 
-/// What became of an SSTable. Paths are those of Data.db.
+/// The result for one SSTable. Paths are those of Data.db.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubbedSSTable {
     /// Its path.
     pub path: PathBuf,
     /// Its damage; empty if it is sound.
     pub damage: Vec<String>,
-    /// What was read of it.
+    /// Messages of the [`Salvage`].
     pub told: Vec<String>,
-    /// What is in its place; empty if nothing could be read, or if it is still there.
+    /// The SSTables that replaced it; empty if no row could be read, or if it was not replaced.
     pub replaced_by: Vec<PathBuf>,
-    /// Why it is still there.
+    /// Why it was not replaced, if it is damaged.
     pub refused: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Engine {
     /// Scrubs the damaged SSTables of a table.
     ///
     /// # Errors
-    /// The table does not exist, or the operating system refused. SSTables so far are scrubbed.
+    /// The table does not exist, or the operating system returned an error. Some SSTables may have been scrubbed before.
     pub fn scrub(
         &self,
         table: TableId,
@@ -89,7 +89,7 @@ impl Engine {
             }
             if !options.without_snapshot && !std::mem::replace(&mut has_snapshot, true) {
                 self.snapshot(&SnapshotOrder {
-                    // Compat: the tag of `ColumnFamilyStore.scrub`.
+                    // Compat: the same tag as `ColumnFamilyStore.scrub`.
                     tag: format!("pre-scrub-{}", shared.env.now_micros() / 1000),
                     tables: vec![table],
                     ttl_secs: None,
@@ -116,7 +116,7 @@ impl Engine {
 }
 
 impl Shared {
-    /// Replaces an SSTable by those of a directory, or returns why it stays.
+    /// Replaces an SSTable by those of a directory, or returns the reason why it stays.
     fn replace(
         &self,
         store: &Arc<TableStore>,
@@ -142,7 +142,7 @@ impl Shared {
                 "nothing can be read of it, and without a snapshot nothing of it would be left".to_owned(),
             ));
         }
-        // As a compaction on request: running compactions of the table end first.
+        // Like a compaction on request: running compactions of the table end first.
         let _alone = self.end_compactions(store);
         let choice = Choice {
             inputs: vec![old.to_path_buf()],

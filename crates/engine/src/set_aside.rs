@@ -1,8 +1,8 @@
-//! What a start could not open is set aside, so that one bad table does not cost the node.
+//! Tables and objects that a start could not open are set aside, so that the node can serve the others.
 //!
 //! | what | found | kept |
 //! | --- | --- | --- |
-//! | a table whose files do not open, or are of unknown types | when its store is opened | a store without its SSTables; its log records are applied and flushed as ever |
+//! | a table whose files do not open, or are of unknown types | when its store is opened | a store without its SSTables; its log records are applied and flushed as usual |
 //! | an object of `system_schema` that does not decode | when the schema is loaded | its rows, by name |
 //!
 //! Reads and writes of a table that is set aside are refused with the reason. It is not compacted, since a compaction could drop
@@ -11,7 +11,7 @@
 //! would get the old one's rows.
 //!
 //! Three things end the start instead: damage in the node's own keyspaces; any damage in a directory of another program, so that
-//! this program can still open it; and a lack of file descriptors or memory, which is no fault of the table.
+//! this program can still open it; and a lack of file descriptors or memory, which does not mean that the table is damaged.
 
 use ilion_schema::rows::SCHEMA_TABLES;
 use ilion_schema::{RowChange, Schema, SchemaChange, SchemaFault, TableId, is_system_keyspace};
@@ -22,7 +22,7 @@ use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
 
 impl Engine {
-    /// What the last start could not open, ordered by name. A restart tries again.
+    /// The tables and objects that the last start could not open, ordered by name. A restart tries again.
     pub fn set_aside(&self) -> Vec<SetAside> {
         let shared = &self.shared;
         let mut all = shared.faults.all();
@@ -49,8 +49,8 @@ impl Engine {
 }
 
 impl Shared {
-    /// Sets the table aside. Returns the error if the table is one of the node's own, the directory is not ours yet, or something is
-    /// used up for now.
+    /// Sets the table aside. Returns the error instead if the table is one of the node's own, if the directory is not ours yet, or for
+    /// a shortage.
     pub(crate) fn set_aside_or_refuse(&self, store: &TableStore, error: Error) -> Result<()> {
         let table = store.schema();
         let is_ours = self.is_ours || self.log.get().is_some();
@@ -101,7 +101,7 @@ impl Shared {
             .join(keyspace)
             .join(format!("{name}-{}", id.0.simple()));
         self.remove_unopened(&directory)?;
-        // Fails if there are snapshots.
+        // Fails if the directory still has snapshots.
         let _ = self.env.remove_dir(&directory);
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Reads of rows by their whole keys, source after source, until older sources can add nothing.
 //!
 //! SSTables are read from the newest data to the oldest. A row is settled against sources older than a timestamp if a deletion at or
-//! above that timestamp covers it, or if each wanted column has a cell above it and the row is known to live. Then nothing in
-//! these sources is visible. Compat: `SinglePartitionReadCommand.queryMemtableAndSSTablesInTimestampOrder` of
+//! above that timestamp covers the row, or if each wanted column has a newer cell and the row is known to live. Then no data
+//! of these sources is visible. Compat: `SinglePartitionReadCommand.queryMemtableAndSSTablesInTimestampOrder` of
 //! Cassandra 5.0, which does not check whether the row lives: there, an expired row can hide an older column that lives.
 //!
-//! Of the other columns, only so much is read as shows that the row lives ([`ilion_sstable::Unwanted::Newest`]). If that does not
-//! show it, everything is read again with the times of all cells, since one of them may live.
+//! Unwanted columns are read only as far as they may show that the row lives ([`ilion_sstable::Unwanted::Newest`]). If that is not
+//! enough, everything is read again with the times of all cells, since one of them may live.
 //!
 //! Not used for counters, whose values add up over all sources, nor for columns of many cells.
 
@@ -19,7 +19,7 @@ use ilion_rows::{
 use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use smallvec::SmallVec;
 
-/// A read of more rows uses all sources at once.
+/// Maximum number of rows; a read of more rows uses all sources at once.
 const ROWS_MAX: usize = 64;
 
 /// The wanted rows and columns of a partition, if it can be settled.
@@ -98,7 +98,7 @@ pub(crate) struct Settling {
     is_static_settled: bool,
     slots: SmallVec<[Slot; 1]>,
     direction: Direction,
-    /// The filter for the next source: always forwards.
+    /// The filter for the next source; never reversed.
     filter: Arc<ClusteringFilter>,
 }
 
@@ -145,7 +145,7 @@ impl Settling {
         !self.is_static_settled
     }
 
-    /// Deletion of the partition, as far as sources so far have one.
+    /// The newest deletion of the partition in the sources so far.
     pub(crate) fn deletion(&self) -> DeletionTime {
         self.head
             .as_ref()
@@ -216,7 +216,7 @@ impl Settling {
         }
     }
 
-    /// Merges a row into its slot, searched from number `from` on. Returns the number of the slot.
+    /// Merges a row into its slot. The slots are searched from index `from` on. Returns the index of the slot.
     fn absorb_unfiltered(&mut self, unfiltered: Unfiltered, from: usize) -> usize {
         let comparator = &self.comparator;
         let is_before = |slot: &Slot| match &unfiltered {
@@ -309,14 +309,14 @@ fn is_settled(row: &Row, columns: &[ColumnId], micros: i64, now_secs: u32) -> bo
     lives
 }
 
-/// A partition that was read wholly.
+/// A cursor over a partition that was read as a whole.
 pub(crate) struct SettledCursor {
     head: Option<PartitionHead>,
     unfiltereds: smallvec::IntoIter<[Unfiltered; 1]>,
 }
 
 impl SettledCursor {
-    /// True if what was read does not show for each row that it lives.
+    /// True if some row does not live, as far as it was read.
     pub(crate) fn has_dead_rows(&self, now_secs: u32) -> bool {
         let static_row = self.head.iter().filter_map(|head| head.static_row.as_ref());
         let rows = self

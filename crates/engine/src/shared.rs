@@ -1,4 +1,4 @@
-//! [`Shared`]: what the parts and threads of an engine share. Each part has an `impl Shared` in its own module.
+//! [`Shared`]: the state that the parts and threads of an engine share. Each part has an `impl Shared` in its own module.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -44,8 +44,8 @@ pub(crate) type TableMap = HashMap<TableId, Arc<TableStore>, foldhash::fast::Fix
 
 /// The state of an engine. Recovery creates it, before the [`crate::Engine`].
 pub(crate) struct Shared {
-    // Of all parts.
-    /// The id of this node: data directory, SSTables and log must have the same.
+    // For all parts.
+    /// The id of this node. Data directory, SSTables and log must have the same id.
     pub id: Uuid,
     /// The directory had this id before this start, so no other program expects to find it unchanged.
     pub is_ours: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     pub schema: ArcSwap<Schema>,
     /// Held while the schema changes.
     pub schema_change: Mutex<()>,
-    /// Which Cassandra must be able to read what is written.
+    /// The release of Cassandra that must be able to read the directory.
     pub release: Release,
     pub tables: ArcSwap<TableMap>,
     pub virtual_tables: VirtualTables,
@@ -70,15 +70,15 @@ pub(crate) struct Shared {
     pub budget: Budget,
     pub backlog: Backlog,
     pub stripes: Stripes,
-    /// Held while a large record of many mutations is made and written. Its bytes are in no budget, so there is one at a time.
+    /// Held while a large record of many mutations is made and written, so that there is one at a time: no budget counts its bytes.
     pub large_write: Mutex<()>,
-    /// Set when recovery has replayed it.
+    /// Set once recovery has replayed the log.
     pub log: OnceLock<CommitLog>,
     /// During the replay: the position behind the last record.
     pub replayed: Mutex<Position>,
-    /// Up to where the logs of tablets are applied; empty outside of clusters.
+    /// The offsets up to which the logs of tablets are applied; empty outside of clusters.
     pub tablets: Arc<Tablets>,
-    /// What recovery could not read of the log.
+    /// The parts of the log that recovery could not read.
     pub log_losses: OnceLock<LogLosses>,
     /// The contents of the file `ilion.reached`.
     pub reached: Mutex<Option<Reached>>,
@@ -95,12 +95,12 @@ pub(crate) struct Shared {
     pub lookups: Arc<Lookups>,
     pub sampling: Sampling,
 
-    /// What it keeps about snapshots.
+    /// The state of snapshots.
     pub snapshots: Snapshots,
     /// Flushed SSTables are linked into `backups/`.
     pub is_backing_up: AtomicBool,
 
-    // The background.
+    // Background work.
     pub background: Background,
     /// Removes the files of obsolete SSTables.
     pub remover: Arc<Remover>,
@@ -113,7 +113,7 @@ pub(crate) struct Shared {
     /// Flushes and snapshots that operators wait for.
     pub awaited: Awaited,
     pub pacer: Arc<Pacer>,
-    /// What the operator changes while the engine runs.
+    /// Options that the operator changes while the engine runs.
     pub adjusted: Adjusted,
 }
 
@@ -170,14 +170,14 @@ impl Shared {
         now_secs(&*self.env)
     }
 
-    /// Pauses the caller, at most until the engine is closed. An engine without threads has no pauses.
+    /// Pauses the caller, at most until the engine is closed. Does nothing in an engine without threads.
     pub(crate) fn pause(&self, duration: Duration) {
         if !self.options.is_stepped {
             self.background.pause(duration);
         }
     }
 
-    /// The law of the engine's own reads: what lives now, without limits.
+    /// The rules of the engine's own reads: all data that lives now, without limits.
     pub(crate) fn own_read_law(&self) -> ReadLaw {
         ReadLaw::without_limits(self.now_secs())
     }
@@ -198,7 +198,7 @@ impl Shared {
         stores
     }
 
-    /// The store of a table or hidden table, and that of the table it belongs to.
+    /// The store of a table or hidden table, and the store of the table that it belongs to.
     pub(crate) fn any_table(&self, id: TableId) -> Option<(Arc<TableStore>, Arc<TableStore>)> {
         if let Some(store) = self.table(id) {
             return Some((store.clone(), store));
@@ -218,7 +218,8 @@ impl Shared {
             .ok_or_else(|| Error::Refused("the commit log is still being replayed".to_owned()))
     }
 
-    /// The position above all records so far. In a replay, above those that were received; the caller waits until they are applied.
+    /// The position above all records so far. During a replay: above the records that were received. The caller waits until these are
+    /// applied.
     pub(crate) fn barrier(&self) -> Position {
         self.log
             .get()
@@ -228,7 +229,7 @@ impl Shared {
     /// Refuses writes from now on, since data in memory can no longer be written to disk.
     pub(crate) fn stop_writes(&self, reason: &Error) {
         tracing::error!(%reason, "writes are refused from now on; remove the cause and restart");
-        // The first failure is the one that is shown.
+        // Fails if there is a reason already: the first one is shown.
         let _ = self.failure.set(reason.to_string());
         self.budget.stop();
     }

@@ -1,10 +1,10 @@
-//! Slices: what the tables of a replica have of some tablets, for another replica that lacks it.
+//! Slices: the data that the tables of a replica have of some tablets, for another replica that lacks it.
 //!
-//! The sender holds the SSTables of all tables as they are ([`Engine::hold_tables`]), and writes of each table what lies in the wanted
-//! ranges into one SSTable of its own ([`HeldTable::write_slice`]), whose files it sends. That SSTable says up to where it has the
-//! records of the tablets, as every SSTable does. The receiver removes what it had of the tablets ([`Engine::clear_ranges`]), brings the
-//! files in ([`Engine::begin_copy`]), and goes on with the logs: a record that a table has in its copy is not applied to it again.
-//! So a copy is as a replica that was started again, and needs no moment at which writes rest.
+//! The sender keeps the current SSTables of all tables ([`Engine::hold_tables`]). For each table it writes the rows in the wanted ranges
+//! into one new SSTable ([`HeldTable::write_slice`]), whose files it sends. Like every SSTable, it says up to which offset it has the
+//! records of the tablets. The receiver removes its old data of the tablets ([`Engine::clear_ranges`]), imports the
+//! files ([`Engine::begin_copy`]), and continues with the logs: a record that is already in a table's copy is not applied to it again.
+//! So a copy is like a replica that was restarted, and writes need not pause for it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::table_store::{TableIndexes, TableStore};
 use crate::tablet_ends::tablet_of;
 use crate::{Engine, Result};
 
-/// The SSTables of a table, which stay as long as this does.
+/// The SSTables of a table. Their files are not removed while this value exists.
 pub struct HeldTable {
     shared: Arc<Shared>,
     store: Arc<TableStore>,
@@ -39,7 +39,7 @@ pub struct HeldTable {
 pub struct Slice {
     descriptor: Descriptor,
     components: Vec<(Component, Arc<dyn ReadFile>)>,
-    // Behind the files: they are closed first.
+    // Declared behind the files, so that these are closed before the directory is removed.
     _directory: ScratchDirectory,
 }
 
@@ -48,14 +48,14 @@ pub struct Slice {
 pub struct SliceRanges {
     /// The tablets.
     pub tablets: BTreeSet<u32>,
-    /// Their partitions; ascending, and without overlap.
+    /// The ranges of their partitions, ascending and without overlap.
     pub ranges: Vec<KeyRange>,
     /// How many tablets the ring has.
     pub of_tablets: u32,
 }
 
 impl SliceRanges {
-    /// The partitions that are not in it.
+    /// The ranges of all other partitions.
     fn others(&self) -> Vec<KeyRange> {
         let mut others = Vec::new();
         let mut start = KeyBound::Start;
@@ -66,14 +66,14 @@ impl SliceRanges {
         }
         let end = KeyBound::End;
         others.push(KeyRange { start, end });
-        // The first tablet begins the ring, the last one ends it.
+        // Removes empty ranges: the first tablet may begin the ring, and the last one may end it.
         others.retain(|range| range.start != range.end);
         others
     }
 }
 
 impl Engine {
-    /// Holds the SSTables of all tables of clients as they are now.
+    /// Keeps the current SSTables of all tables of clients.
     pub fn hold_tables(&self) -> Vec<HeldTable> {
         let stores = self.shared.tables.load_full();
         let of_clients = stores
@@ -90,13 +90,13 @@ impl Engine {
         held
     }
 
-    /// Removes all partitions of these ranges from the tables of clients, and returns when it is durable. Nothing is left that they
-    /// could come back from.
+    /// Removes all partitions of these ranges from the tables of clients, and returns when that is durable: no memtable, SSTable or log
+    /// record can bring them back.
     ///
-    /// Requires: the ranges are not written meanwhile.
+    /// Requires: no writes to the ranges during the call.
     ///
     /// # Errors
-    /// A file cannot be read or written, or a compaction was stopped. It can be tried again.
+    /// A file cannot be read or written, or a compaction was stopped. The caller can try again.
     pub fn clear_ranges(&self, slices: &SliceRanges) -> Result<()> {
         for held in self.hold_tables() {
             let store = held.store.clone();
@@ -112,7 +112,7 @@ impl Engine {
 
 impl Shared {
     fn clear_of(&self, store: &Arc<TableStore>, slices: &SliceRanges) -> Result<()> {
-        // A compaction that ends meanwhile has moved some of it into another SSTable.
+        // Repeated, since a compaction that ends meanwhile may have moved some partitions into another SSTable.
         loop {
             let sstables = store.view().sstables.clone();
             let table = store.schema();
@@ -143,7 +143,7 @@ impl HeldTable {
         self.table.id
     }
 
-    /// Writes what the SSTables have of these tablets. `None`: they have no partition there. Tombstones are among it, whatever their age.
+    /// Writes the data of these tablets, including tombstones of any age. `None` if the SSTables have no partition of them.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -206,7 +206,7 @@ impl HeldTable {
 }
 
 impl Slice {
-    /// What the names of its files begin with.
+    /// Prefix of the names of its files.
     pub fn name(&self) -> String {
         self.descriptor.base_name()
     }
@@ -217,7 +217,7 @@ impl Slice {
         components.map(|(component, file)| (component.name().into(), file.size_bytes()))
     }
 
-    /// Reads a part of a component. Requires: the component and the part are there.
+    /// Reads `bytes` bytes of a component. Requires: the component exists and has these bytes.
     ///
     /// # Errors
     /// The file cannot be read.

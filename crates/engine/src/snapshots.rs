@@ -1,25 +1,25 @@
-//! Snapshots: hard links of a table's SSTables under a tag, as Cassandra has them.
+//! Snapshots: hard links of a table's SSTables under a tag, as in Cassandra.
 //!
 //! ```text
 //! <table directory>/snapshots/TAG/nb-1-big-Data.db ...      links, with the files of attached indexes
 //!                                /.<index>/nb-1-big-Data.db links of an index in a hidden table
 //!                                /manifest.json             names of the Data.db files, times
 //!                                /schema.cql                the statements that create the table
-//!                           /.TAG.making, .TAG.remove       unfinished; removed by the next look for expired snapshots
+//!                           /.TAG.making, .TAG.remove       unfinished; removed by the next check for expired snapshots
 //! ```
 //!
 //! A snapshot is made under a hidden name, synced, and renamed; it is removed in the reverse order. So a directory with a tag is a
-//! whole snapshot, also after a crash. What is in a snapshot of a table is its data at one moment: the turn of the flush is held
+//! whole snapshot, also after a crash. A snapshot of a table has its data at one moment: the turn of the flush is held
 //! (`maintenance`) from the flush until the SSTables of the table and of its indexes are known.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `tag` | which names a snapshot may have |
 //! | `manifest`, `instant` | `manifest.json` and its times |
-//! | `state` | what an engine keeps about snapshots |
+//! | `state` | the state that an engine keeps about snapshots |
 //! | `take` | making snapshots, several tables at a time |
 //! | `automatic` | snapshots before TRUNCATE, DROP and compactions |
-//! | `found` | which snapshots there are, and their sizes |
+//! | `found` | which snapshots exist, and their sizes |
 //! | `clear` | removing them: on request, expired, unfinished |
 
 mod automatic;
@@ -72,13 +72,13 @@ pub struct SnapshotOrder {
     pub memtables: SnapshotMemtables,
 }
 
-/// What a snapshot does about data that is only in memory.
+/// How a snapshot treats data that is only in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SnapshotMemtables {
-    /// It is flushed first, and is in the snapshot.
+    /// The data is flushed first, and is in the snapshot.
     #[default]
     Flushed,
-    /// It is left out.
+    /// The data is left out.
     LeftOut,
 }
 
@@ -87,8 +87,8 @@ impl Engine {
     /// acknowledged before the call is in it.
     ///
     /// # Errors
-    /// The tag is not one, a table does not exist or has a snapshot of this tag, or the operating system refused. Then there is
-    /// no new snapshot.
+    /// The tag is not valid, a table does not exist or has a snapshot of this tag, or the operating system returned an error. Then
+    /// there is no new snapshot.
     pub fn snapshot(&self, order: &SnapshotOrder) -> Result<()> {
         let shared = &self.shared;
         tag::check(&order.tag).map_err(Error::Refused)?;
@@ -116,7 +116,7 @@ impl Engine {
         Ok(())
     }
 
-    /// All snapshots, also those of tables that were dropped; ordered by keyspace, table and tag.
+    /// All snapshots, including those of dropped tables; ordered by keyspace, table and tag.
     ///
     /// # Errors
     /// A directory cannot be listed.
@@ -124,7 +124,7 @@ impl Engine {
         self.shared.measured_snapshots()
     }
 
-    /// Bytes of SSTables that only snapshots have, by table, also of those that were dropped. An SSTable in several snapshots counts once.
+    /// Bytes of SSTables that only snapshots have, by table, including dropped tables. An SSTable in several snapshots counts once.
     ///
     /// # Errors
     /// A directory cannot be listed.
@@ -140,10 +140,10 @@ impl Engine {
         self.shared.clear_snapshots(choice)
     }
 
-    /// Removes expired snapshots; returns their number. The tick does the same when it is time. For tests.
+    /// Removes expired snapshots; returns their number. The tick does the same when a snapshot expires. For tests.
     ///
     /// # Errors
-    /// As [`Self::clear_snapshots`].
+    /// Those of [`Self::clear_snapshots`].
     pub fn clear_expired_snapshots(&self) -> Result<u64> {
         let _changing = self.shared.snapshots.changing.lock();
         self.shared.clear_expired()

@@ -1,4 +1,4 @@
-//! The sorted view of a table: which SSTables are in it, and when the next one is due.
+//! The sorted view of a table: which SSTables are in it, and when the next view is due.
 //!
 //! Reads use the view for the SSTables in it, and look up the SSTables beside it one by one. `sorted_making` makes views. Views are
 //! not kept on disk, and a start needs none.
@@ -12,7 +12,7 @@ use crate::live_sstable::LiveSSTable;
 
 /// Number of reads that must meet SSTables beside the view before the next view is made.
 const READS_BEFORE: u32 = 32;
-/// Rest after a view was made, as a multiple of the time that making it took. So views take at most 5 % of one core in the long run.
+/// Rest after a view was made, as a multiple of the time that it took. So making views takes at most 5 % of one core in the long run.
 const REST: u64 = 20;
 /// Rests of up to this long altogether are postponed, so that after a burst of writes views follow the flushes and compactions at once.
 const CREDIT_NANOS: u64 = 60_000_000_000;
@@ -21,7 +21,7 @@ const CREDIT_NANOS: u64 = 60_000_000_000;
 pub(crate) struct Order {
     pub view: SortedView,
     sources: Vec<Weak<LiveSSTable>>,
-    /// A token map of a source is damaged, so the view must not be used.
+    /// A token map of a source is damaged, so reads must not use the view.
     is_broken: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Sorted {
     pub beside: Vec<usize>,
 }
 
-/// Decides when the view of a table is made anew.
+/// Decides when the next view of a table is made.
 #[derive(Default)]
 pub(crate) struct SortedState {
     /// Number of reads that met SSTables beside the view since it was made.
@@ -116,7 +116,7 @@ impl SortedState {
         reads >= READS_BEFORE && !self.is_requested.load(Relaxed)
     }
 
-    /// Returns true if a view is to be made now. The caller then has to call [`SortedState::ended`] after the making.
+    /// Returns true if a view must be made now. The caller must then call [`SortedState::ended`] after the making.
     pub(crate) fn request(&self, now_nanos: u64) -> bool {
         if now_nanos.saturating_add(CREDIT_NANOS) < self.rested_nanos.load(Relaxed) {
             self.reads.store(0, Relaxed);
@@ -125,7 +125,7 @@ impl SortedState {
         !self.is_requested.swap(true, Relaxed)
     }
 
-    /// Notes that the making of a view has ended, with or without success.
+    /// Records that the making of a view has ended, with or without success.
     pub(crate) fn ended(&self, began_nanos: u64, ended_nanos: u64) {
         let rest_nanos = ended_nanos.saturating_sub(began_nanos).saturating_mul(REST);
         let from_nanos = self.rested_nanos.load(Relaxed).max(ended_nanos);

@@ -13,7 +13,7 @@ use crate::view::View;
 use crate::work::Work;
 use crate::{Engine, Error, Result};
 
-/// Least number of SSTables that a view is made of.
+/// Minimum number of SSTables in a view.
 const SSTABLES_MIN: usize = 2;
 
 impl Engine {
@@ -38,7 +38,7 @@ impl Engine {
 }
 
 impl Shared {
-    /// Notes a read of the table, and has a view made in the background if one is due. Reads that skip the row cache call this.
+    /// Counts a read of the table, and requests a view in the background if one is due. Reads that skip the row cache call this.
     #[inline]
     pub(crate) fn note_read_for_sorting(&self, store: &Arc<TableStore>) {
         let view = store.view();
@@ -55,7 +55,7 @@ impl Shared {
         }
     }
 
-    /// Makes the table's view. If that fails, reads continue without a view.
+    /// Makes the table's view. If that fails, the failure is logged and reads continue without a view.
     pub(crate) fn make_sorted_view(&self, store: &TableStore) {
         let began_nanos = self.env.monotonic_nanos();
         let made = self.sort_sstables(store);

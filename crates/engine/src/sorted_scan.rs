@@ -1,10 +1,10 @@
 //! A range read of the SSTables of a sorted view, as one source.
 //!
-//! The view gives the SSTable that has the next partition. So an SSTable is opened only when the read reaches one of its partitions. Keys
-//! are compared only inside groups of the view, whose partitions are merged.
+//! The view returns the SSTable that has the next partition. So an SSTable is opened only when the read reaches one of its partitions.
+//! Keys are compared only inside groups of the view, whose partitions are merged.
 //!
-//! An SSTable is open as a glance or as a cursor, never as both. A glance ([`Glance`]) shows a few plain partitions and costs little to open.
-//! What it does not show is read by a cursor: groups, partitions that are not plain, long stretches of one SSTable.
+//! An SSTable is open as a glance or as a cursor, never as both. A glance ([`Glance`]) shows a few plain partitions and costs little to
+//! open. Everything else is read by a cursor: groups, partitions that are not plain, long stretches of one SSTable.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const PARTS_FORESEEN: usize = 4;
 const STRETCH_MAX: usize = 1024;
 /// This many partitions of one SSTable in a row are read by a cursor, which recognises rows that are laid out alike.
 const CURSOR_FROM: usize = 16;
-/// Partitions that are looked at for the next SSTables to open, after a read has taken [`ROWS_BEFORE_AHEAD`] rows from glances: the
+/// How many partitions ahead a read searches for the next SSTables to open, after it has taken [`ROWS_BEFORE_AHEAD`] rows from glances: the
 /// processor then waits for the memory of several SSTables at once.
 const PARTITIONS_AHEAD: usize = 12;
 const ROWS_BEFORE_AHEAD: usize = 4;
@@ -52,7 +52,7 @@ pub(crate) struct SortedScan {
     is_first: bool,
     /// True if the current group is the first one.
     is_edge: bool,
-    /// SSTables that are open as cursors, except those that the merge of the current group holds.
+    /// SSTables that are open as cursors, except those whose cursors are in the merge of the current group.
     parts: Vec<Part>,
     glances: Glances,
     current: Current,
@@ -68,18 +68,18 @@ enum Current {
 /// SSTables that are open as glances.
 struct Glances {
     open: Vec<OpenGlance>,
-    /// For each source, its place in `open` and one more; 0 if it is not there.
+    /// For each source, its index in `open` plus one; 0 if it has no glance.
     slots: [u8; SOURCES_MAX],
-    /// Partitions that were taken from them.
+    /// Number of partitions that were taken from glances.
     taken: usize,
 }
 
 struct OpenGlance {
     source: usize,
-    /// Of the SSTable in the view.
+    /// Place of the SSTable among those of the view.
     place: usize,
     glance: Glance,
-    /// The SSTable is counted as touched: it was asked for a partition.
+    /// The SSTable is counted as touched, since a partition was read from it.
     is_touched: bool,
 }
 
@@ -104,7 +104,7 @@ impl Glances {
         self.open.len() - 1
     }
 
-    /// Closes the glance of a source. Returns true if there was one, and its SSTable is counted as touched.
+    /// Closes the glance of a source. Returns true if there was one whose SSTable is counted as touched.
     fn close(&mut self, source: usize) -> bool {
         let Some(at) = self.find(source) else {
             return false;
@@ -118,12 +118,12 @@ impl Glances {
     }
 }
 
-/// There are fewer sources than numbers of 8 bits.
+/// The number as 8 bits, which suffice for all sources.
 fn slot(number: usize) -> u8 {
     u8::try_from(number).unwrap_or(u8::MAX)
 }
 
-/// How an SSTable is open: its place in the list of those.
+/// How an SSTable is open, with its index in `parts` or in the open glances.
 enum Open {
     Cursor(usize),
     Glance(usize),
@@ -194,7 +194,7 @@ impl SortedScan {
         })
     }
 
-    /// Opens a glance, and with it those of the next SSTables, if the read goes on for a while.
+    /// Opens a glance of a source. If the read has gone on for a while, opens glances of the next SSTables, too.
     fn open_glances(&mut self, source: usize) -> Result<Option<usize>, ReadError> {
         let Some(at) = self.open_glance(source)? else {
             return Ok(None);
@@ -274,7 +274,7 @@ impl SortedScan {
         }))
     }
 
-    /// The next partitions, as far as they follow each other in one SSTable. `None` if they are to be merged, or may be before the range.
+    /// The next partitions, as far as they follow each other in one SSTable. `None` if they must be merged, or may be before the range.
     fn stretch(&self) -> Option<Stretch> {
         if self.is_first || matches!(self.current, Current::Group(_)) {
             return None;
@@ -283,8 +283,8 @@ impl SortedScan {
         Some(Stretch { source, count })
     }
 
-    /// The SSTable of a stretch, open. `None` if it is gone or the stretch is behind the range, or if a glance would have to be closed
-    /// after `is_begun`, since the last key may be in its chunk.
+    /// Opens the SSTable of a stretch. `None` if it is gone or the stretch is behind the range; or if `is_begun` and a glance would have to
+    /// be closed, since the last key of this call may be in the chunk of that glance.
     fn open(&mut self, stretch: Stretch, is_begun: bool) -> Result<Option<Open>, ReadError> {
         let source = stretch.source;
         if let Some(at) = self.find(source) {
@@ -391,7 +391,7 @@ impl SortedScan {
         Ok(head)
     }
 
-    /// False if the partition is before the range, which partitions of the first group may be.
+    /// False if the partition is before the range, which is possible in the first group only.
     fn is_wanted(&self, head: &PartitionHead) -> bool {
         !self.is_edge || self.read.range.start.compare(&head.key).is_lt()
     }
@@ -400,7 +400,7 @@ impl SortedScan {
 /// The next step of the scan.
 enum Step {
     Partition(PartitionHead),
-    /// The group must be merged, or its SSTable is gone.
+    /// The next group must be merged, or its SSTable is gone.
     Nothing,
     /// No partition is left in the range.
     End,
@@ -439,7 +439,7 @@ impl Cursor for SortedScan {
         if matches!(self.current, Current::Group(_)) {
             return None;
         }
-        // The read of the partition will meet the damage again, and report it.
+        // A damaged map is not reported here: the read of the partition meets the damage again.
         let token = self.floor().ok()??;
         Some(DecoratedKey {
             token,
@@ -454,7 +454,7 @@ impl Cursor for SortedScan {
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
         let (mut count, mut is_over) = (0, false);
-        // The last key is the one of this run, or that of this glance.
+        // The last key comes from the last run of a cursor, or from the last glance.
         let (mut last_run, mut last_glance) = (None, None);
         while let Some(stretch) = self.stretch() {
             let taken = match self.open(stretch, count > 0)? {

@@ -1,4 +1,4 @@
-//! An SSTable as a source of a read: its files are kept, and it is counted as touched or skipped.
+//! An SSTable as a source of a read: its files are kept meanwhile, and it is counted as touched or skipped.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Held<C> {
 }
 
 impl<C> Held<C> {
-    /// The cursor has not read anything yet: the SSTable is counted with the first partition.
+    /// For a cursor that has not read anything yet: the SSTable is counted with the first partition.
     pub(crate) fn new(cursor: C, sstable: Arc<LiveSSTable>) -> Self {
         Self {
             cursor,
@@ -31,7 +31,7 @@ impl<C> Held<C> {
         }
     }
 
-    /// The SSTable is counted already.
+    /// For a cursor whose SSTable is already counted as touched.
     pub(crate) fn touched(cursor: C, sstable: Arc<LiveSSTable>) -> Self {
         Self {
             cursor,
@@ -78,7 +78,7 @@ pub(crate) fn scan(
     Box::new(Held::new(cursor, live.clone()))
 }
 
-/// The counts of one pass of a read that may have to be done again.
+/// The counts of one pass of a read. They are dropped if the read needs another pass.
 #[derive(Default)]
 pub(crate) struct Tally(SmallVec<[(Count, u64); 4]>);
 
@@ -91,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// Charges them to the request.
+    /// Charges the counts to the request.
     pub(crate) fn count(self) {
         for (count, amount) in self.0 {
             cost::add(count, amount);
@@ -114,7 +114,7 @@ pub(crate) fn skip(why: Count, live: &LiveSSTable) {
     note_skipped(why, live);
 }
 
-/// Says in the trace that an SSTable is skipped.
+/// Records in the trace that an SSTable is skipped.
 #[inline]
 pub(crate) fn note_skipped(why: Count, live: &LiveSSTable) {
     trace::note(|| {
@@ -140,7 +140,7 @@ pub(crate) fn touch(live: &LiveSSTable) {
     note_touched(live);
 }
 
-/// Says in the trace that an SSTable is read.
+/// Records in the trace that an SSTable is read.
 #[inline]
 pub(crate) fn note_touched(live: &LiveSSTable) {
     trace::note(|| format!("Reading sstable {}", live.sstable.descriptor().base_name()));

@@ -1,4 +1,4 @@
-//! [`Stall`]: work that is tried again later, since something is used up now. `retry` does it.
+//! [`Stall`]: work that failed for a shortage and waits until `retry` tries it again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::live_sstable::LiveSSTable;
 use crate::table_store::TableStore;
 
-/// Ticks between two tries, at most.
+/// Maximum number of ticks between two tries.
 const TICKS_MAX: u32 = 16;
 
-/// Work to try again, and positions from which on the log is kept for it.
+/// Work to retry, and positions from which on the log is kept for it.
 #[derive(Default)]
 pub(crate) struct Stall {
     state: Mutex<State>,
@@ -22,7 +22,7 @@ pub(crate) struct Stall {
 /// Positions from which on the log is kept.
 type Holds = Arc<Mutex<Vec<Position>>>;
 
-/// Keeps the log from a record on, until the files are removed that only this record marks as removed.
+/// Keeps the log from a record on, until all files are removed that only this record marks as removed.
 pub(crate) struct LogHold {
     from: Position,
     holds: Holds,
@@ -60,11 +60,11 @@ impl Stall {
 pub(crate) struct Removal {
     pub directory: PathBuf,
     pub left: Vec<Arc<LiveSSTable>>,
-    /// Keeps the record of the truncation.
+    /// Keeps the record of the truncation in the log.
     pub hold: Option<Arc<LogHold>>,
 }
 
-/// The work.
+/// The work to retry.
 #[derive(Default)]
 pub(crate) struct State {
     /// Tables whose flush failed and has not succeeded since.
@@ -89,7 +89,7 @@ impl State {
             && self.removals.is_empty()
     }
 
-    /// Counts a tick. Returns true if everything is to be tried again now.
+    /// Counts a tick. Returns true if all work must be retried now.
     pub(crate) fn is_due(&mut self) -> bool {
         if self.is_empty() {
             (self.ticks_left, self.ticks_between) = (0, 0);

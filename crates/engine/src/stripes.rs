@@ -29,7 +29,7 @@ impl Stripes {
         }
     }
 
-    /// Locks the partitions, in an order that all callers share.
+    /// Locks the partitions, in an order that all callers share, so that they cannot deadlock.
     pub(crate) fn lock<'a>(
         &'a self,
         partitions: &mut dyn Iterator<Item = (TableId, &DecoratedKey)>,

@@ -16,18 +16,18 @@ use crate::settle::Wanted;
 use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
 
-/// The sources that a read would use, as far as it is known from memory (a Bloom filter may be loaded for it).
+/// The sources that a read would use, as far as they are known from memory (a Bloom filter may be loaded for that).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadSurvey {
-    /// Memtables that have data of it.
+    /// Number of memtables that have data of the read.
     pub memtables: u64,
-    /// SSTables of the table.
+    /// Number of SSTables of the table.
     pub sstables: u64,
     /// Numbers of skipped SSTables by reason.
     pub skipped: Vec<(Count, u64)>,
-    /// Names of SSTables that may have data of it, newest first.
+    /// Names of SSTables that may have data of the read, newest first.
     pub to_ask: Vec<String>,
-    /// True if they are read one after another, and only until no older data is visible.
+    /// True if these SSTables are read one after another, and only until no older data is visible.
     pub ends_early: bool,
     /// True if the row cache is used first.
     pub is_row_cached: bool,
@@ -47,7 +47,7 @@ impl ReadSurvey {
 }
 
 impl Engine {
-    /// Paths of Data.db of the SSTables that may have a partition, as far as it is known without reading them, the newest first.
+    /// Paths of Data.db of the SSTables that may have a partition, newest first, as far as they are known without reading the SSTables.
     ///
     /// # Errors
     /// The table is gone.
@@ -67,7 +67,7 @@ impl Engine {
             .collect())
     }
 
-    /// Tokens of some partitions of a table, evenly spread over each of its SSTables; `count_max` of each at most.
+    /// Tokens of some partitions of a table, evenly spread over each of its SSTables; at most `count_max` tokens per SSTable.
     ///
     /// # Errors
     /// The table is gone, or an SSTable cannot be read.

@@ -12,17 +12,17 @@ use crate::{Engine, Error, Result, TableFacts};
 pub struct TableDetails {
     /// Counts.
     pub facts: TableFacts,
-    /// Bytes of partitions, uncompressed.
+    /// Uncompressed sizes of partitions, in bytes.
     pub partition_bytes: EstimatedHistogram,
-    /// Cells of partitions.
+    /// Numbers of cells of partitions.
     pub cells: EstimatedHistogram,
     /// Uncompressed bytes of Data.db.
     pub data_bytes: u64,
-    /// Bytes on disk for each uncompressed byte, by size; `None` if nothing is compressed.
+    /// Bytes on disk for each uncompressed byte, over all compressed SSTables; `None` if no SSTable is compressed.
     pub compression_ratio: Option<f64>,
     /// Share of the cells that are tombstones past gc grace.
     pub droppable_tombstones: f64,
-    /// Droppable tombstones of the largest SSTable.
+    /// Bytes of the files of the largest SSTable.
     pub sstable_bytes_max: u64,
     /// The longest time between the oldest and the newest data of an SSTable.
     pub sstable_duration_micros_max: u64,
@@ -33,7 +33,7 @@ pub struct TableDetails {
 }
 
 impl Engine {
-    /// A table in detail, or a hidden one.
+    /// The details of a table or hidden table.
     ///
     /// # Errors
     /// The table does not exist.

@@ -1,6 +1,6 @@
 //! [`TableStore`]: one table with its memtables, SSTables, indexes and directory (Cassandra: `ColumnFamilyStore`).
 //!
-//! A hidden table is the [`TableStore`] of an index, which belongs to the store of its table.
+//! The hidden table of an index is also a [`TableStore`], which belongs to the store of its table.
 
 mod memtables;
 
@@ -32,18 +32,18 @@ use crate::{Error, Result};
 /// The memtable that receives writes.
 pub(crate) struct Active {
     pub memtable: Arc<Memtable>,
-    /// It has every record of the table from here on.
+    /// The memtable has every record of the table from this position on.
     pub since: Position,
-    /// The first records of tablets that it has.
+    /// The first records of tablets that the memtable has.
     pub tablets: Arc<FirstOfTablets>,
-    /// When it was made, by the monotonic clock.
+    /// When the memtable was made, by the monotonic clock.
     pub made_nanos: u64,
     /// Its indexes; `None` if the table has none.
     pub indexes: Option<Arc<MemtableIndexes>>,
 }
 
 impl Active {
-    /// Memory that a flush frees.
+    /// Bytes of memory that a flush of it frees.
     pub(crate) fn size_bytes(&self) -> usize {
         let of_indexes = self.indexes.as_ref().map_or(0, |indexes| indexes.size_bytes());
         self.memtable.size_bytes() + of_indexes
@@ -60,20 +60,20 @@ pub(crate) struct LiveIndex {
     pub index: Arc<dyn SecondaryIndex>,
     /// Its hidden table, if it has one.
     pub hidden: Option<Arc<TableStore>>,
-    /// Kept when an ALTER of the table opens the index again.
+    /// Kept when an ALTER of the table reopens the index.
     pub state: Arc<IndexState>,
 }
 
 /// The state of an index.
 #[derive(Default)]
 pub(crate) struct IndexState {
-    /// It covers all data of its table.
+    /// The index covers all data of its table.
     pub is_built: AtomicBool,
     /// A build is requested or running.
     pub is_build_asked: AtomicBool,
-    /// The schema no longer has it.
+    /// The schema no longer has the index.
     pub is_dropped: AtomicBool,
-    /// Held while it is built or emptied.
+    /// Held while the index is built or emptied.
     pub building: Mutex<()>,
 }
 
@@ -100,12 +100,12 @@ impl TableIndexes {
         self.0.iter().find(|live| live.name() == name)
     }
 
-    /// Their hidden tables.
+    /// The hidden tables of the indexes.
     pub(crate) fn hidden(&self) -> impl Iterator<Item = &Arc<TableStore>> {
         self.0.iter().filter_map(|live| live.hidden.as_ref())
     }
 
-    /// The columns that they need of a row before a change.
+    /// The columns of a row before a change that the indexes need.
     pub(crate) fn observed(&self) -> Observed {
         Observed::of(self.0.iter().map(|live| live.index.watches()))
     }
@@ -136,7 +136,7 @@ pub struct TableStore {
     pub(crate) id: TableId,
     pub(crate) directory: PathBuf,
     schema: ArcSwap<TableSchema>,
-    /// The locks of changes of its files.
+    /// The locks for changes of its files.
     pub(crate) maintenance: Maintenance,
     /// Held shared from the append of a record until it is applied, exclusively to freeze the memtable.
     pub(crate) active: RwLock<Active>,
@@ -153,11 +153,11 @@ pub struct TableStore {
     pub(crate) compacting: Mutex<HashSet<PathBuf>>,
     /// Held while a compaction is chosen and its inputs are registered.
     pub(crate) choosing: Mutex<Choosing>,
-    /// Thresholds of its compactions that hold until the next start.
+    /// Thresholds of its compactions that an operator has set until the next start.
     pub(crate) thresholds: Mutex<Option<(u32, u32)>>,
     /// Held while compactions run on request.
     pub(crate) manual: Mutex<()>,
-    /// When its sorted view is made anew.
+    /// Decides when its next sorted view is made.
     pub(crate) sorted: SortedState,
     /// How far compactions are behind.
     pub(crate) debt: Debt,
@@ -176,23 +176,23 @@ pub struct TableStore {
     pub(crate) is_dropped: AtomicBool,
     /// For a hidden table: not all of its files could be opened.
     pub(crate) is_damaged: AtomicBool,
-    /// Why it is set aside.
+    /// Why the table is set aside; unset if it is not.
     set_aside: OnceLock<String>,
-    /// Beginnings and ends of imports; odd while one is running.
+    /// Number of begun and ended imports; odd while one is running.
     imports: AtomicU64,
     /// Other contents of its directory at the start.
     pub(crate) left: Mutex<Left>,
-    /// Up to where the logs of tablets are applied to all tables.
+    /// Offsets up to which the logs of tablets are applied to all tables.
     tablets: Arc<Tablets>,
-    /// Up to where the SSTables had the records of tablets when the next record came. `None`: none came yet.
+    /// Offsets up to which the SSTables had the records of tablets when the first record came after a start or a copy. `None` before that.
     pub(crate) tablet_ends: RwLock<Option<BTreeMap<u32, u64>>>,
     shards: usize,
 }
 
-/// What a start found in a table's directory, and handles after the replay.
+/// What a start found in a table's directory beside SSTables, and handles after the replay.
 #[derive(Default)]
 pub(crate) struct Left {
-    /// There are transaction logs to finish.
+    /// The directory has transaction logs to finish.
     pub has_transactions: bool,
     /// Subdirectories; those of indexes have hidden names.
     pub directories: Vec<String>,
@@ -267,7 +267,7 @@ impl TableStore {
         }
     }
 
-    /// The table as it is now.
+    /// The current schema of the table.
     pub fn schema(&self) -> Arc<TableSchema> {
         self.schema.load_full()
     }
@@ -295,14 +295,14 @@ impl TableStore {
         self.flush_bytes.store(average, Ordering::Relaxed);
     }
 
-    /// Why it is set aside; `None` if it is not.
+    /// Why the table is set aside; `None` if it is not.
     pub(crate) fn set_aside_reason(&self) -> Option<&str> {
         self.set_aside.get().map(String::as_str)
     }
 
-    /// Refuses reads and writes from now on; its log records are still applied.
+    /// Sets the table aside: reads and writes are refused from now on; its log records are still applied.
     pub(crate) fn set_aside(&self, reason: String) {
-        // The first reason is kept.
+        // Fails if there is a reason already: the first one is kept.
         let _ = self.set_aside.set(reason);
     }
 
@@ -383,7 +383,7 @@ impl TableStore {
         self.imports.load(Ordering::Relaxed)
     }
 
-    /// True if no import was running since the mark was taken: an entry without a row is stale then. Requires: `active` is held.
+    /// True if no import was running since the mark was taken. Then an entry without a row is stale. Requires: `active` is held.
     pub(crate) fn are_settled(&self, since: u64) -> bool {
         since.is_multiple_of(2) && since == self.import_mark()
     }
@@ -395,7 +395,7 @@ impl TableStore {
         }
     }
 
-    /// The name of the next SSTable. An operator may have placed files in the directory: their names are passed over.
+    /// The name of the next SSTable. Names of files that an operator has placed in the directory are skipped.
     pub(crate) fn next_descriptor(&self, env: &dyn Env, version: Version) -> Descriptor {
         loop {
             let generation = self.last_generation.fetch_add(1, Ordering::Relaxed) + 1;
@@ -407,18 +407,18 @@ impl TableStore {
         }
     }
 
-    /// Whether it has indexes. Cheap.
+    /// Whether the table has indexes. Cheap.
     #[inline]
     pub(crate) fn has_indexes(&self) -> bool {
         self.has_indexes.load(Ordering::Relaxed)
     }
 
-    /// True if it has no data.
+    /// True if the table has no data.
     pub(crate) fn is_empty(&self) -> bool {
         self.view().sstables.is_empty() && self.are_memtables_empty()
     }
 
-    /// True if all its data is on disk.
+    /// True if all data of the table is on disk.
     pub(crate) fn are_memtables_empty(&self) -> bool {
         self.view().memtables.iter().all(|memtable| memtable.is_empty())
     }
@@ -428,7 +428,7 @@ impl TableStore {
         self.indexes.load_full()
     }
 
-    /// Refuses a mutation with a value that an index cannot hold.
+    /// Refuses a mutation with a value that an index cannot store.
     #[inline]
     pub(crate) fn check_indexable(&self, mutation: &Mutation) -> Result<()> {
         match self.has_refusing_indexes.load(Ordering::Relaxed) {
@@ -443,7 +443,7 @@ impl TableStore {
         Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
     }
 
-    /// Its indexes, without a count of references. To be held briefly.
+    /// Its indexes, without incrementing a reference count. Hold the guard only briefly.
     pub(crate) fn indexes_now(&self) -> arc_swap::Guard<Arc<TableIndexes>> {
         self.indexes.load()
     }
@@ -482,7 +482,7 @@ impl std::fmt::Debug for TableStore {
     }
 }
 
-/// `<keyspace>/<table>-<id without dashes>`, as Cassandra names it.
+/// `<keyspace>/<table>-<id without dashes>`, as in Cassandra.
 pub(crate) fn directory_of(data_dir: &Path, schema: &TableSchema) -> PathBuf {
     data_dir
         .join(&schema.keyspace)

@@ -1,7 +1,7 @@
 //! Positions in the logs of tablets (see `tablets`), how far each log is applied, and their form in Statistics.db.
 //!
 //! The end of a tablet is written as an interval from the start of the log: segment `1 << 62 | tablet << 32 | end >> 31`, offset
-//! `end & 0x7fff_ffff`. Segments of the local log are far below.
+//! `end & 0x7fff_ffff`. The numbers of the local log's segments are far smaller.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ilion_sstable::CommitLogInterval;
 use parking_lot::{Mutex, RwLock};
 
-/// In the number of a segment: it is one of a tablet.
+/// Bit in the number of a segment that belongs to the log of a tablet.
 const OF_TABLET: u64 = 1 << 62;
-/// Numbers of tablets are below.
+/// All numbers of tablets are below this one.
 pub(crate) const TABLETS_MAX: u32 = 1 << 30;
 const OFFSET_BITS: u32 = 31;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
-/// Where a record is.
+/// The position of a record in the log of a tablet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TabletPosition {
     /// The tablet.
     pub tablet: u32,
-    /// The record's place in its log. Offsets grow, and may have gaps.
+    /// The offset of the record in that log. Offsets grow, and may have gaps.
     pub offset: u64,
 }
 
-/// For each tablet, the offset above the last record. Ascending by tablet.
+/// For each tablet, an offset above its last record. Ascending by tablet.
 pub(crate) type TabletEnds = Arc<[(u32, u64)]>;
 
-/// Up to where the logs of tablets are applied, exclusive.
+/// The offsets, exclusive, up to which the logs of tablets are applied.
 #[derive(Default)]
 pub(crate) struct Tablets {
     is_used: AtomicBool,
     ends: RwLock<BTreeMap<u32, u64>>,
-    /// Compactions keep what is live at this second, or was until then.
+    /// Compactions keep data that lived at this second (since 1970) or later; see [`crate::Engine::hold_purge`].
     held_secs: RwLock<Option<u32>>,
 }
 
@@ -43,12 +43,12 @@ impl Tablets {
         *self.held_secs.write() = Some(log_secs);
     }
 
-    /// `None`: the engine is that of a single node.
+    /// That second; `None` for the engine of a single node.
     pub(crate) fn held_secs(&self) -> Option<u32> {
         *self.held_secs.read()
     }
 
-    /// Notes that a log is applied up to `end`. Requires: the `active` locks of all tables that the records change are held.
+    /// Records that a log is applied up to `end`. Requires: the `active` locks of all tables that the records change are held.
     pub(crate) fn reach(&self, tablet: u32, end: u64) {
         self.is_used.store(true, Ordering::Relaxed);
         let mut ends = self.ends.write();
@@ -60,7 +60,7 @@ impl Tablets {
         self.ends.read().get(&tablet).copied().unwrap_or(0)
     }
 
-    /// All ends at this moment.
+    /// The current ends of all tablets.
     pub(crate) fn ends(&self) -> TabletEnds {
         match self.is_used.load(Ordering::Relaxed) {
             true => self
@@ -88,19 +88,19 @@ impl FirstOfTablets {
     }
 }
 
-/// The interval that says that an SSTable has all records of a tablet below `end`. Pure.
+/// The interval in Statistics.db of an SSTable that has all records of a tablet below `end`. Pure.
 pub(crate) fn interval(tablet: u32, end: u64) -> CommitLogInterval {
     let first = OF_TABLET | u64::from(tablet) << 32;
     let offset = u32::try_from(end & OFFSET_MASK).unwrap_or(0);
     ((first, 0), (first | end >> OFFSET_BITS, offset))
 }
 
-/// Whether an interval is one of a tablet. Pure.
+/// Whether an interval belongs to the log of a tablet. Pure.
 pub(crate) fn is_of_tablet(interval: &CommitLogInterval) -> bool {
     interval.0.0 & OF_TABLET != 0
 }
 
-/// The tablet and end of an interval; `None` if it is one of the local log. Pure.
+/// The tablet and end of an interval; `None` if it belongs to the local log. Pure.
 fn end_of(interval: &CommitLogInterval) -> Option<(u32, u64)> {
     if !is_of_tablet(interval) {
         return None;
@@ -111,7 +111,7 @@ fn end_of(interval: &CommitLogInterval) -> Option<(u32, u64)> {
     Some((tablet, high << OFFSET_BITS | u64::from(offset)))
 }
 
-/// The tablet of an interval; `None` if it is one of the local log. Pure.
+/// The tablet of an interval; `None` if it belongs to the local log. Pure.
 pub(crate) fn tablet_of(interval: &CommitLogInterval) -> Option<u32> {
     end_of(interval).map(|(tablet, _)| tablet)
 }

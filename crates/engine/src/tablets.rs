@@ -1,13 +1,13 @@
-//! Records of shared logs: what a replica of a cluster applies, and up to where it has.
+//! Records of shared logs: how a replica of a cluster applies them, and up to which offset it has.
 //!
-//! In a cluster, the log of a tablet (a slice of the token ring) is elsewhere, and this node applies its records with
-//! [`Engine::apply_at`] in their order. The local log has no part in it. Three things make a crash harmless:
+//! In a cluster, the log of a tablet (a slice of the token ring) is outside of the node, and this node applies its records with
+//! [`Engine::apply_at`] in their order. They are not written to the local log. Three things make a crash harmless:
 //!
-//! - An SSTable says up to where it has the records of its table, for each tablet, in `commit_log_intervals` of Statistics.db. A
-//!   memtable is frozen while no record is between the log and the memtable, so that is exact, and a record is applied to a table
-//!   once, however often it is read.
-//! - [`Engine::tablet_needed`] says from where records must be read again after a crash.
-//! - Memtables of a table are written in the order in which they were frozen, so what an SSTable says holds for the whole table.
+//! - An SSTable says up to which offset it has the records of its table, for each tablet, in `commit_log_intervals` of Statistics.db. A
+//!   memtable is frozen while no record is between the log and the memtable, so these offsets are exact, and a record is applied to a
+//!   table once, however often it is read.
+//! - [`Engine::tablet_needed`] returns the offset from which records must be read again after a crash.
+//! - Memtables of a table are written in the order in which they were frozen, so the offsets of an SSTable hold for the whole table.
 //!
 //! The values are in `tablet_ends`.
 
@@ -25,25 +25,25 @@ use crate::write::{Locked, deletes_before_1970};
 use crate::{Engine, Error, Result};
 
 impl Engine {
-    /// Goes on with a tablet: the tables have all of its records below `end`, on disk. To be called after a start, with what
-    /// [`Self::tablet_needed`] returned before, or for a tablet whose SSTables were copied from another replica.
+    /// Continues a tablet: the tables have all of its records below `end` on disk. Call this after a start, with the result of
+    /// [`Self::tablet_needed`] from before, or for a tablet whose SSTables were copied from another replica.
     pub fn resume_tablet(&self, tablet: u32, end: u64) {
         self.shared.tablets.reach(tablet, end);
     }
 
-    /// Has compactions keep what lives at this second of the logs, though it is past: records from then on may be read again, and a
-    /// command must find the data that it found before.
+    /// Makes compactions keep data that lives at this second of the logs, even if that second is past: records from then on may be read
+    /// again, and a command among them must find the same data as before.
     pub fn hold_purge(&self, log_secs: u32) {
         self.shared.tablets.hold_purge(log_secs);
     }
 
-    /// Up to where the log of a tablet is applied, exclusive.
+    /// The offset, exclusive, up to which the log of a tablet is applied.
     pub fn tablet_end(&self, tablet: u32) -> u64 {
         self.shared.tablets.end_of(tablet)
     }
 
-    /// The highest offset, exclusive, up to which any table has records of a tablet, or had some that are cleared. A copy of the tablet
-    /// must have all records below.
+    /// The highest offset, exclusive, up to which any table has records of a tablet, or had records that were cleared. A copy of the
+    /// tablet must have all records below it.
     pub fn tablet_seen(&self, tablet: u32) -> u64 {
         let end = self.shared.tablets.end_of(tablet);
         let tables = self.shared.tables.load();
@@ -52,13 +52,13 @@ impl Engine {
         of_tablet.fold(end, u64::max)
     }
 
-    /// Applies the mutations of a record of a tablet's log, all or none; tables that have the record on disk are passed over. A record
-    /// without mutations moves the end of the tablet only.
+    /// Applies the mutations of a record of a tablet's log, all or none; tables that have the record on disk are skipped. A record
+    /// without mutations only moves the end of the tablet.
     ///
     /// Requires: records of a tablet are applied one at a time, in the order of the log, and each again after an error.
     ///
-    /// Indexes are not asked: an index that was made after [`Self::check_loggable`] passes over values that it cannot hold, as it does with
-    /// those that it finds. So an acknowledged record is applied by all replicas, and as a whole.
+    /// Indexes cannot refuse the mutations: an index that was made after [`Self::check_loggable`] skips values that it cannot store, as it
+    /// does with stored rows. So an acknowledged record is applied by all replicas, and as a whole.
     ///
     /// # Errors
     /// [`Error::Stalled`]: memory is used up for now. [`Error::Refused`]: [`Self::check_loggable`] refuses the mutations, whatever the
@@ -87,10 +87,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks mutations of tables of a cluster before they are logged: what passes here is applied by [`Self::apply_at`], on all replicas.
+    /// Checks mutations of tables of a cluster before they are logged. [`Self::apply_at`] will apply what passes here, on all replicas.
     ///
     /// # Errors
-    /// [`Error::Refused`]: the tables or their indexes cannot hold them. Any other: this node takes no writes now.
+    /// [`Error::Refused`]: the tables or their indexes cannot store the mutations. Any other: this node takes no writes now.
     pub fn check_loggable(&self, mutations: &[Mutation]) -> Result<()> {
         check_storable_everywhere(mutations)?;
         self.shared.stores_to_write(mutations).map(drop)
@@ -102,9 +102,9 @@ impl Engine {
         store.is_some_and(|store| store.has_on_disk(position, self.shared.id))
     }
 
-    /// The offset of the first record of a tablet that is not on disk in each table. Records below are not needed any more.
+    /// The offset of the first record of a tablet that some table does not have on disk. Records below it are not needed any more.
     pub fn tablet_needed(&self, tablet: u32) -> u64 {
-        // Taken first: records that are applied meanwhile are above.
+        // Taken first: records that are applied meanwhile are at or above this end.
         let end = self.shared.tablets.end_of(tablet);
         let tables = self.shared.tables.load();
         let firsts = tables
@@ -129,7 +129,7 @@ impl Engine {
     }
 }
 
-/// Refuses mutations that the SSTables of some replica cannot hold: each node has its own format.
+/// Refuses mutations that the SSTables of some replica cannot store: each node chooses its own format.
 fn check_storable_everywhere(mutations: &[Mutation]) -> Result<()> {
     match mutations.iter().find(|mutation| deletes_before_1970(mutation)) {
         None => Ok(()),
@@ -151,7 +151,7 @@ impl Shared {
 }
 
 impl TableStore {
-    /// True if an SSTable from before this process wrote its first has the record.
+    /// True if an SSTable that existed before this process wrote its first one has the record.
     fn has_on_disk(&self, position: TabletPosition, id: Uuid) -> bool {
         let is_below = |ends: &BTreeMap<u32, u64>| {
             ends.get(&position.tablet)
@@ -173,14 +173,14 @@ impl TableStore {
         ends_of(sstables.flat_map(|live| intervals_of(&live.sstable, id)))
     }
 
-    /// The SSTables have records of tablets that this process has not applied, or some less: a copy has come, or was cleared.
+    /// Forgets which records of tablets the SSTables had, after a copy was imported or tablets were cleared.
     pub(crate) fn forget_tablet_ends(&self) {
         *self.tablet_ends.write() = None;
     }
 
     /// The offset of the first record of a tablet that is only in memory.
     fn first_unflushed_of(&self, tablet: u32) -> Option<u64> {
-        // Waits for a record that is being applied. What is frozen meanwhile is seen twice.
+        // The lock waits for a record that is being applied. A memtable that is frozen right after is seen twice, which is harmless.
         let of_active = self.active.write().tablets.of(tablet);
         let view = self.view();
         let of_frozen = view.frozen.iter().filter_map(|frozen| frozen.tablets.of(tablet));

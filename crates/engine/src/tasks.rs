@@ -29,7 +29,7 @@ pub(crate) struct Job {
 }
 
 impl Task {
-    /// True if it must end.
+    /// True if the task must end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
@@ -38,7 +38,7 @@ impl Task {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Bytes that it has not read yet.
+    /// Input bytes that the task has not read yet.
     pub(crate) fn left_bytes(&self) -> u64 {
         self.job
             .total_bytes
@@ -49,11 +49,11 @@ impl Task {
 /// Which tasks to stop or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskChoice {
-    /// All.
+    /// All tasks.
     All,
-    /// Those of a table.
+    /// The tasks of a table.
     OfTable(TableId),
-    /// The one with this id.
+    /// The task with this id.
     WithId(Uuid),
 }
 
@@ -71,7 +71,7 @@ impl TaskChoice {
 #[derive(Default)]
 pub(crate) struct Tasks {
     running: Mutex<Vec<Arc<Task>>>,
-    /// Checks of SSTables: operators see them, and nobody stops them or waits for them.
+    /// Checks of SSTables. Operators see them, but they cannot be stopped or waited for.
     checks: Mutex<Vec<Arc<Task>>>,
     ended: Condvar,
 }
@@ -121,7 +121,7 @@ impl Tasks {
         self.running.lock().clone()
     }
 
-    /// Stops tasks; returns how many.
+    /// Stops tasks; returns their number.
     pub(crate) fn stop(&self, choice: TaskChoice) -> usize {
         let running = self.running.lock();
         let chosen = running.iter().filter(|task| choice.has(task));
@@ -154,18 +154,18 @@ impl Drop for Registered<'_> {
 pub(crate) struct Checking<'a> {
     tasks: &'a Tasks,
     task: Arc<Task>,
-    /// Bytes of the SSTables that are done.
+    /// Bytes of the SSTables that are already checked.
     before: u64,
 }
 
 impl Checking<'_> {
-    /// So many bytes of the SSTable that is checked now are done.
+    /// Sets the progress: `bytes` of the current SSTable are checked.
     pub(crate) fn at(&self, bytes: u64) {
         let done = self.before.saturating_add(bytes);
         self.task.done_bytes.store(done, Ordering::Relaxed);
     }
 
-    /// This share of all is done, from 0 to 1.
+    /// Sets the progress: this share of all bytes is checked, from 0 to 1.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -176,7 +176,7 @@ impl Checking<'_> {
         self.at((self.task.job.total_bytes as f64 * share.clamp(0.0, 1.0)) as u64);
     }
 
-    /// An SSTable with so many bytes is done.
+    /// Counts an SSTable of this many bytes as checked.
     pub(crate) fn pass(&mut self, bytes: u64) {
         self.before = self.before.saturating_add(bytes);
         self.at(0);

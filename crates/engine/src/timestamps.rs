@@ -1,7 +1,7 @@
-//! Timestamps that the node gives never step back, although the clock may.
+//! Ensures that the timestamps that the node gives never step back, although the clock may.
 //!
 //! A clock may be set back while the process is down. The node's timestamps after that must be above those from before, or a
-//! change would be older than what it changes. The newest timestamp from before is known as follows:
+//! change would be older than the data that it changes. The newest timestamp from before is known as follows:
 //!
 //! - each record of the log has the time at which it was appended ([`Shared::log_time_micros`]), which is never below the timestamps
 //!   that the node gave so far;
@@ -14,7 +14,7 @@ use ilion_commitlog::{CommitLog, Position};
 use crate::reached::Reached;
 use crate::shared::Shared;
 
-/// A clock that is behind by less is normal: many timestamps in one microsecond, or corrections by a time server.
+/// A smaller lag of the clock is normal and not logged: many timestamps in one microsecond, or corrections by a time server.
 const BEHIND_MICROS_TOLD: i64 = 1_000_000;
 
 impl Shared {
@@ -44,12 +44,12 @@ impl Shared {
         }
     }
 
-    /// The time of a record that is appended now: that of the clock, or the newest timestamp given so far if it is later.
+    /// The time of a record that is appended now: the clock's time, or the newest timestamp given so far if that is later.
     pub(crate) fn log_time_micros(&self) -> i64 {
         self.env.now_micros().max(self.env.last_unique_micros())
     }
 
-    /// Raises the timestamps that are given from now on above those of earlier processes.
+    /// Raises the timestamps that are given from now on above `floor_micros`, and so above those of earlier processes.
     pub(crate) fn raise_clock(&self, floor_micros: i64) {
         self.env.raise_unique_micros(floor_micros);
         let behind_micros = self.clock_behind_micros();
@@ -63,7 +63,7 @@ impl Shared {
         }
     }
 
-    /// Microseconds from the clock's time to the newest timestamp given so far; 0 if the clock is ahead.
+    /// By how many microseconds the clock is behind the newest timestamp given so far; 0 if the clock is ahead.
     pub(crate) fn clock_behind_micros(&self) -> i64 {
         let last_micros = self.env.last_unique_micros();
         last_micros.saturating_sub(self.env.now_micros()).max(0)

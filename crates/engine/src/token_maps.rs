@@ -1,6 +1,6 @@
-//! Makes checksums and token maps that are missing or damaged, one after another, in a thread of its own.
+//! Makes missing or damaged checksums and token maps, one after another, in a thread of its own.
 //!
-//! SSTables of Cassandra have none. Until their map is made they are read through filter, summary and index.
+//! SSTables that Cassandra wrote have neither. Until their map is made they are read through filter, summary and index.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ impl Shared {
         }
     }
 
-    /// Makes all missing checksums and maps. If that fails, the failure is logged and the SSTable is read without.
+    /// Makes all missing checksums and maps. A failure is logged, and reads of the SSTable go without the map.
     pub(crate) fn make_token_maps(&self) {
         self.background
             .is_making_token_maps
@@ -51,7 +51,7 @@ impl Shared {
         }
     }
 
-    /// Makes checksums of the components as they are. Earlier damage is not found here, but by `ilion sstable verify`.
+    /// Makes checksums of the components in their current state. Only `ilion sstable verify` finds earlier damage.
     fn make_checksums(&self, live: &LiveSSTable) {
         let made = live.sstable.make_checksums(&mut || !self.pacer.is_stopping());
         let sstable = live.descriptor();

@@ -1,6 +1,6 @@
 //! Removing all data of a table: TRUNCATE, and DROP TABLE.
 //!
-//! If the settings ask for it, a snapshot is taken first (`snapshots`). A truncation is a record in the log with the names of the
+//! If the settings require it, a snapshot is taken first (`snapshots`). A truncation is a record in the log with the names of the
 //! removed SSTables. A replay repeats it: memtables are emptied, and the named SSTables are removed if they still exist.
 
 use std::path::Path;
@@ -20,8 +20,8 @@ use crate::table_store::{Active, TableStore};
 use crate::tablet_ends::is_of_tablet;
 use crate::{Engine, Error, Result};
 
-/// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables have
-/// the name of their directory and a slash in front.
+/// Encodes the body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables
+/// begin with the name of their directory and a slash.
 fn encode(table: TableId, gone: &[Arc<LiveSSTable>]) -> Vec<u8> {
     let mut body = table.0.as_bytes().to_vec();
     for live in gone {
@@ -48,7 +48,7 @@ impl Engine {
     /// Removes all data of a table, and returns when that is durable.
     ///
     /// # Errors
-    /// The table is gone, writes are refused, or the operating system refused.
+    /// The table is gone, writes are refused, or the operating system returned an error.
     pub fn truncate(&self, table: TableId) -> Result<()> {
         let shared = &self.shared;
         if shared
@@ -79,7 +79,7 @@ impl Engine {
         let (position, gone) = {
             let mut active = store.active.write();
             let snapshot = match snapshot {
-                // Nobody writes to the table meanwhile: the snapshot is the table as it is emptied.
+                // No thread writes to the table meanwhile, so the snapshot has exactly the data that is removed.
                 Some(snapshot) => {
                     let of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.active.write()).collect();
                     let tables = hidden
@@ -94,7 +94,7 @@ impl Engine {
             };
             let mut body = encode(table, &store.view().sstables);
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
-            // Written before it is applied: a truncation that a full disk refuses must not take effect.
+            // Logged before it is applied: if the disk is full, the truncation must not take effect.
             let written = log.append_written(&Envelope {
                 kind: Kind::Truncate,
                 time_micros: shared.log_time_micros(),
@@ -142,7 +142,7 @@ fn prefix_of(hidden: &TableStore) -> String {
 
 impl Shared {
     /// Removes the files of SSTables that no view has any more: in one transaction, or one by one if there is no space for a transaction
-    /// log. Requires: by the log or the schema they are removed already, so that a start ignores them; `hold` keeps that record of the
+    /// log. Requires: the log or the schema already marks them as removed, so that a start ignores them; `hold` keeps that record in the
     /// log.
     pub(crate) fn remove_sstables(
         &self,
@@ -153,7 +153,7 @@ impl Shared {
         match self.retire_sstables(store, gone) {
             Err(error) if error.is_shortage() => {
                 tracing::warn!(?store, %error, "files are removed one by one");
-                // Files that only the caller holds are removed at once.
+                // Files of SSTables to which only the caller refers are removed at once.
                 let of_others = gone.iter().filter(|live| !self.remove_now(live));
                 let left = of_others.cloned().collect();
                 self.remove_one_by_one(store.directory.clone(), left, hold.cloned());
@@ -163,7 +163,7 @@ impl Shared {
         }
     }
 
-    /// Removes the files of an SSTable. Returns false if a reader holds them, or they cannot be removed now.
+    /// Removes the files of an SSTable. Returns false if a reader uses them, or if they cannot be removed now.
     pub(crate) fn remove_now(&self, live: &Arc<LiveSSTable>) -> bool {
         Arc::strong_count(live) == 1 && live.descriptor().remove_files(&*self.env).is_ok()
     }
@@ -204,7 +204,7 @@ impl Shared {
         if store.set_aside_reason().is_some() {
             self.remove_unopened(&store.directory)?;
         }
-        // Fails if a reader holds files, or if there are snapshots.
+        // Fails if a reader uses files, or if there are snapshots.
         let _ = self.env.remove_dir(&store.directory);
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Shared {
             return Ok(());
         }
         for entry in self.env.list(directory)? {
-            // Snapshots stay.
+            // Directories are left, since snapshots stay.
             if !entry.is_dir {
                 self.env.remove_file_if_any(&directory.join(&entry.name))?;
             }
@@ -223,7 +223,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Repeats a truncation. Requires: everything logged before it is applied.
+    /// Repeats a truncation. Requires: all records before it are applied.
     pub(crate) fn replay_truncate(&self, position: Position, body: &[u8]) -> Result<()> {
         let (table, names) = decode(body)?;
         let Some(store) = self.table(table) else {
@@ -261,8 +261,8 @@ impl Shared {
     }
 }
 
-/// True if all records of an SSTable are older than the truncation. One that covers nothing of the log (it was imported)
-/// is removed if the record names it.
+/// True if all records of an SSTable are older than the truncation. An SSTable that covers no record of the log (it was imported)
+/// is removed if the record of the truncation names it.
 fn is_doomed(live: &LiveSSTable, id: Uuid, names: &[&str], position: Position) -> bool {
     let place = (position.segment.0, position.offset);
     let mut intervals = intervals_of(&live.sstable, id);

@@ -32,16 +32,16 @@ pub(crate) struct Frozen {
     pub indexes: Option<Arc<MemtableIndexes>>,
     /// Position in the log from which on the memtable has all records of its table.
     pub since: Position,
-    /// Position up to which it has them, exclusive.
+    /// Position, exclusive, up to which the memtable has these records.
     pub upto: Position,
-    /// The same for the logs of tablets.
+    /// Offsets, exclusive, up to which it has the records of the logs of tablets.
     pub tablets_upto: TabletEnds,
-    /// The first records of tablets that it has.
+    /// The first records of tablets that the memtable has.
     pub tablets: Arc<FirstOfTablets>,
 }
 
 impl Frozen {
-    /// Memory that is freed with it: its own, and that of attached indexes. Hidden tables have memtables of their own.
+    /// Bytes of memory that its flush frees: its own, and those of attached indexes. Hidden tables have memtables of their own.
     pub(crate) fn size_bytes(&self) -> usize {
         let attached = self
             .indexes
@@ -66,7 +66,7 @@ impl View {
         self.sorted.as_ref().filter(|sorted| sorted.order.is_usable())
     }
 
-    /// The same with other SSTables, ordered.
+    /// The same view with these SSTables, which are ordered here.
     pub(crate) fn with_sstables(&self, mut sstables: Vec<Arc<LiveSSTable>>) -> Self {
         sstables.sort_by_key(|live| std::cmp::Reverse(live.sstable.stats().max_timestamp_micros));
         let order = self.sorted().map(|sorted| sorted.order.clone());
@@ -77,7 +77,7 @@ impl View {
         }
     }
 
-    /// The same without a frozen memtable.
+    /// The same view without a frozen memtable.
     pub(crate) fn without_frozen(&self, gone: &Arc<Frozen>) -> Self {
         let is_gone = |memtable: &Arc<Memtable>| Arc::ptr_eq(memtable, &gone.memtable);
         Self {
@@ -99,7 +99,7 @@ impl View {
         }
     }
 
-    /// The same with a new memtable, which comes first.
+    /// Adds a new memtable as the first one.
     pub(crate) fn push_memtable(&mut self, memtable: Arc<Memtable>, indexes: Option<&Arc<MemtableIndexes>>) {
         if let Some(indexes) = indexes.filter(|indexes| indexes.has_attached()) {
             self.memtable_indexes.push((memtable.clone(), indexes.clone()));

@@ -1,6 +1,6 @@
 //! Tables that are computed when they are read (`system_views`, `system_virtual_schema`).
 //!
-//! The rows are written to a memtable for this read, which is read like any other. So order, slices and paging work, and one page
+//! For each read, the rows are written to a memtable, which is read like any other. So order, slices and paging work, and one page
 //! shows one moment.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use crate::{Error, Result};
 
 /// Computes the rows of a virtual table.
 pub trait VirtualTable: Send + Sync {
-    /// All rows as they are now, in any order.
+    /// All current rows, in any order.
     fn rows(&self) -> Vec<VirtualRow>;
 
     /// Whether TRUNCATE is possible.
@@ -28,7 +28,7 @@ pub trait VirtualTable: Send + Sync {
         false
     }
 
-    /// Resets what it counts (TRUNCATE); false if that is not possible.
+    /// Resets the counts of the table (TRUNCATE); false if that is not possible.
     fn clear(&self) -> bool {
         false
     }
@@ -41,20 +41,20 @@ pub trait VirtualTable: Send + Sync {
     /// Sets columns of the row with this key (UPDATE); `None` is null.
     ///
     /// # Errors
-    /// The row cannot have these values; the text is the reason, and nothing has changed.
+    /// The row cannot have these values; the text is the reason. The table is unchanged then.
     fn set(&self, _key: &[u8], _cells: &[(String, Option<Bytes>)]) -> std::result::Result<(), String> {
         Err("it cannot be updated".to_owned())
     }
 }
 
-/// One row of a virtual table, values serialized.
+/// One row of a virtual table, with serialized values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VirtualRow {
     /// Values of the partition key columns.
     pub partition_key: Vec<Bytes>,
     /// Values of the clustering columns.
     pub clustering: Vec<Bytes>,
-    /// Other columns by name; `None` is null. A set that is not frozen has the bytes of a frozen one; other collections must be frozen.
+    /// Other columns by name; `None` is null. A set that is not frozen is serialized like a frozen one; other collections must be frozen.
     pub cells: Vec<(String, Option<Bytes>)>,
 }
 
@@ -80,8 +80,8 @@ impl VirtualTables {
         self.by_id.read().get(&id).cloned()
     }
 
-    /// Computes the table; `None` if it is stored. A virtual table that is not registered is empty. A registered table of `system` is
-    /// computed, and its stored data is ignored.
+    /// Computes the table; `None` if its rows are stored. A virtual table that is not registered is empty. A registered table of `system`
+    /// is computed, and its stored data is ignored.
     pub(crate) fn open(&self, table: &Arc<TableSchema>) -> Option<Result<Computed>> {
         let is_virtual = table.kind == TableKind::Virtual;
         if !is_virtual && table.keyspace != "system" {
@@ -103,7 +103,7 @@ impl VirtualTables {
     }
 }
 
-/// Gives the values of the mutation to a table that can be updated.
+/// Passes the values of the mutation to a table that can be updated.
 pub(crate) fn update(provider: &dyn VirtualTable, mutation: &Mutation) -> Result<()> {
     let table = &mutation.table;
     let mut cells = Vec::new();
@@ -125,7 +125,7 @@ impl Computed {
 /// The timestamp of virtual rows, as WRITETIME returns it.
 const WRITTEN_MICROS: i64 = 1;
 
-/// The cells of a set. Its elements are in the order of their bytes, as those of texts are.
+/// The cells of a set, in the order of the elements' bytes, which is right for texts.
 fn set_of(bytes: &Bytes) -> std::result::Result<ComplexColumn, ilion_types::Error> {
     let elements = collection_elements(bytes)?;
     let mut paths = elements

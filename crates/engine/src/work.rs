@@ -1,4 +1,4 @@
-//! [`Background`]: the queues of background work, and waiting for it. The threads are in `background`.
+//! [`Background`]: the queues of background work, and waiting until work is done. The threads are in `background`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::table_store::TableStore;
 pub(crate) enum Work {
     /// Freeze and write the table's memtable.
     Flush(Arc<TableStore>),
-    /// The same, to free memory of the budget.
+    /// The same as `Flush`, to free memory of the budget.
     Relieve(Arc<TableStore>),
     /// Compact the table if a compaction is due.
     Compact(Arc<TableStore>),
@@ -23,7 +23,7 @@ pub(crate) enum Work {
     MakeTokenMaps,
     /// Make the table's sorted view.
     SortView(Arc<TableStore>),
-    /// Resample the index summaries within their budget.
+    /// Resample the index summaries to fit their memory budget.
     ResampleSummaries,
     /// Build the table's index of this name.
     BuildIndex(Arc<TableStore>, String),
@@ -37,7 +37,7 @@ pub(crate) struct Background {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Number of threads that take compactions.
     compactors: Mutex<usize>,
-    /// Work that was sent and is not done.
+    /// Number of pieces of work that were sent and are not done.
     pending: Mutex<usize>,
     done: Condvar,
     /// Number of callers in [`Self::wait_idle`].
@@ -46,7 +46,7 @@ pub(crate) struct Background {
     pub(crate) is_relieving: AtomicBool,
     /// Missing token maps are requested or being made.
     pub(crate) is_making_token_maps: AtomicBool,
-    /// When index summaries were resampled last.
+    /// When index summaries were last resampled, by the monotonic clock.
     pub(crate) summaries_resampled_nanos: AtomicU64,
     /// The threads must stop.
     is_stopping: Mutex<bool>,
@@ -72,7 +72,7 @@ impl Background {
     pub(crate) fn begin(&self, queues: Queues, threads: Vec<JoinHandle<()>>, compactors: usize) {
         *self.threads.lock() = threads;
         *self.compactors.lock() = compactors;
-        // Started once, by `Engine::open`.
+        // Cannot fail: called once, by `Engine::open`.
         let _ = self.queues.set(queues);
         // A flush that recovery requested was lost, since no thread was running.
         self.is_relieving.store(false, Ordering::Release);
@@ -93,12 +93,12 @@ impl Background {
         self.begin(queues, Vec::new(), 0);
     }
 
-    /// The next piece of work. Requires: there are no threads.
+    /// Takes the next piece of work. Requires: the engine has no threads.
     pub(crate) fn take(&self) -> Option<Work> {
         self.queues.get()?.compact_queue.try_recv().ok()
     }
 
-    /// Sends work to its thread. Before the threads are started it is lost.
+    /// Sends work to its thread. Work that is sent before the threads are started is lost.
     pub(crate) fn send(&self, work: Work) {
         let Some(queues) = self.queues.get() else {
             return;
@@ -121,7 +121,7 @@ impl Background {
                     &queues.indexes,
                     &queues.tick,
                 ];
-                // `Stop` itself is counted already.
+                // `Stop` itself is already counted.
                 *self.pending.lock() += single.len() - 1 + count;
                 let compactors = std::iter::repeat_n(&queues.compact, count);
                 let mut all = single.into_iter().chain(compactors);
@@ -138,7 +138,8 @@ impl Background {
         *self.compactors.lock()
     }
 
-    /// Changes this number: `start` starts the thread with a number. Threads that are too many end after their compaction.
+    /// Changes the number of these threads: `start` starts the thread with a given number. Surplus threads end after the work
+    /// that is already in the queue.
     pub(crate) fn set_compactors(
         &self,
         wanted: usize,
@@ -210,7 +211,7 @@ impl Background {
             || self.is_stopping()
     }
 
-    /// Notes that loading saved caches has ended.
+    /// Records that loading saved caches has ended, and wakes the callers of [`Self::wait_caches_loaded`].
     pub(crate) fn tell_caches_loaded(&self) {
         *self.are_caches_loaded.lock() = true;
         self.caches_loaded.notify_all();
@@ -227,7 +228,7 @@ impl Background {
     /// Waits for the threads to end. Requires: [`Work::Stop`] was sent.
     pub(crate) fn join(&self) {
         for thread in self.threads.lock().drain(..) {
-            // A panic in it was caught and logged, and has stopped writes.
+            // A panic of the thread was caught and logged, and has stopped writes.
             let _ = thread.join();
         }
     }

@@ -23,7 +23,7 @@ use crate::{Engine, EngineOptions, Error, Result};
 
 /// A larger buffer is freed after the write.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
-/// A record may have this many mutations of the largest size, since a row and its changes of views are one record.
+/// A record may have this many mutations of the largest size, since a row and its changes of views are in one record.
 const RECORD_MUTATIONS_MAX: u32 = 16;
 /// Leaves room for the framing of the log.
 const RECORD_BYTES_MAX: u32 = (1 << 30) - 4096;
@@ -34,7 +34,7 @@ const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 thread_local! {
     /// Buffer for the record of a write.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// Buffer for its terms of indexes.
+    /// Buffer for the index terms of a write.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -53,11 +53,11 @@ impl Engine {
         self.apply_as(kind, mutations)
     }
 
-    /// As [`Self::apply`], for mutations that depend on a read (a conditional write, a write of a table with views). A replay gives
+    /// Like [`Self::apply`], for mutations that depend on a read (a conditional write, a write of a table with views). A replay gives
     /// the record up if records before it are lost.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Self::apply`].
     pub fn apply_decided(&self, mutations: &[Mutation]) -> Result<Option<Position>> {
         match mutations {
             [] => Ok(None),
@@ -70,7 +70,7 @@ impl Engine {
         self.shared.write(kind, mutations)
     }
 
-    /// Slows the caller if memory or compactions require it.
+    /// Slows the caller if memtables are too full or compactions are behind.
     pub(crate) fn admit_write(&self, mutations: &[Mutation]) -> Result<()> {
         if self.shared.budget.is_flush_due() {
             self.shared.ask_for_flush();
@@ -87,7 +87,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Slows the caller as the memory of memtables requires; false if there is none, and flushes cannot free any for now. Without threads
+    /// Slows the caller if memtables are too full; returns false if there is no memory and flushes fail for now. Without threads
     /// the caller does the work that frees memory.
     fn admit(&self) -> bool {
         let budget = &self.shared.budget;
@@ -99,7 +99,7 @@ impl Engine {
     }
 }
 
-/// Whether only SSTables of format `nb` can hold it. Compat: from `oa` on the first bit of a partition deletion is a flag.
+/// Whether only SSTables of format `nb` can store the mutation. Compat: from `oa` on the first bit of a partition deletion is a flag.
 pub(crate) fn deletes_before_1970(mutation: &Mutation) -> bool {
     let deletion = mutation.update.deletion;
     deletion.is_some_and(|deletion| deletion.marked_at_micros < 0)
@@ -138,7 +138,7 @@ impl Shared {
         })
     }
 
-    /// The table of each mutation, after the checks that it can be written.
+    /// The table of each mutation. Checks that each can be written.
     pub(crate) fn stores_to_write(&self, mutations: &[Mutation]) -> Result<SmallVec<[Arc<TableStore>; 2]>> {
         self.check_writable()?;
         mutations
@@ -186,7 +186,7 @@ impl Shared {
         )))
     }
 
-    /// Refuses a mutation that the format of our SSTables cannot hold, so that it could never be flushed.
+    /// Refuses a mutation that the format of our SSTables cannot store, since it could never be flushed.
     fn check_storable(&self, mutation: &Mutation) -> Result<()> {
         if self.options.sstable_version != Version::NB && deletes_before_1970(mutation) {
             return Err(Error::Refused(format!(
@@ -212,7 +212,7 @@ impl Shared {
                 continue;
             };
             consider(store);
-            // Writes of a table are writes of its hidden tables, too.
+            // A write of a table also writes to its hidden tables.
             if store.has_indexes() {
                 store.indexes_now().hidden().for_each(&mut consider);
             }
@@ -259,7 +259,7 @@ impl Shared {
             };
             let log = self.log()?;
             Some(match kind {
-                // A change of the schema that a full disk refuses must not take effect.
+                // Written first: if the disk is full, a schema change must not take effect.
                 Kind::Schema => log.append_written(&envelope)?,
                 _ => {
                     let appended = log.append(&envelope);
@@ -274,7 +274,7 @@ impl Shared {
         Ok(position)
     }
 
-    /// Applies a mutation to the memtable of its table, and drops what caches have of its partition.
+    /// Applies a mutation to the memtable of its table, and drops cached data of its partition.
     ///
     /// Requires: `active` is held.
     pub(crate) fn apply_one(&self, active: &Active, mutation: &Mutation, position: Option<LogPosition>) {
@@ -285,7 +285,7 @@ impl Shared {
         self.forget_cached(mutation);
     }
 
-    /// Merges a mutation into the memtable, and its changed rows into what the indexes have of it; returns by how many bytes
+    /// Merges a mutation into the memtable, and its changed rows into the memtable's indexes; returns by how many bytes
     /// memory grew.
     ///
     /// Requires: `active` is held.
@@ -331,7 +331,7 @@ impl Shared {
         self.counter_cache.clear(Some(table));
     }
 
-    /// Requests a flush of the largest memtable, unless one is running, whose end requests the next. While flushes fail, the
+    /// Requests a flush of the largest memtable, unless such a flush is running: its end requests the next one. While flushes fail, the
     /// tick thread requests them.
     pub(crate) fn ask_for_flush(&self) {
         if self.budget.is_stalled() {
@@ -413,7 +413,7 @@ impl<'a> Locked<'a> {
         )
     }
 
-    /// The active memtable of a table. Requires: the table is among those acquired.
+    /// The active memtable of a table. Requires: the lock of the table was acquired.
     pub(crate) fn active(&self, table: TableId) -> &Active {
         let place = self.0.partition_point(|(id, _)| *id < table);
         &self.0[place].1

@@ -1,4 +1,4 @@
-//! Whether a client waits for what a thread does.
+//! Whether a client waits for the work of a thread.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ thread_local! {
     static CLIENT_WAITS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A client waits for this thread until the scope is dropped. What can be done by others, such as removing files, is left to them.
+/// A client waits for this thread until the scope is dropped. Work that other threads can do, such as removing files, is left to them.
 pub fn client_waits() -> ThreadFlag {
     ThreadFlag::set(&CLIENT_WAITS)
 }

@@ -1,7 +1,7 @@
 //! Carries out the reads of parked requests: many at the same time, without a thread for each.
 //!
-//! With io_uring, those who submit pass their reads to the kernel with one system call, and one thread takes the results. Where the
-//! kernel or a container forbids io_uring, a pool of threads reads.
+//! With io_uring, the submitting threads pass their reads to one thread, which submits many with one system call and takes the results.
+//! Where the kernel or a container forbids io_uring, a pool of threads reads.
 
 #[cfg(target_os = "linux")]
 mod ring;
@@ -38,7 +38,7 @@ impl<T: Send + 'static> DiskReads<T> {
         Self::start_threads(on_read)
     }
 
-    /// The same without io_uring.
+    /// Starts the threads of the pool, without io_uring.
     ///
     /// # Errors
     /// A thread cannot be started.
@@ -55,7 +55,7 @@ impl<T: Send + 'static> DiskReads<T> {
         }
     }
 
-    /// Starts reads. Each request is passed to `on_read` when its bytes are there, or when they could not be read.
+    /// Starts reads. Each request is passed to `on_read` when its bytes were read, or when they could not be read.
     pub fn submit(&self, reads: Vec<(T, Waiting)>) {
         match &self.0 {
             #[cfg(target_os = "linux")]
@@ -64,7 +64,7 @@ impl<T: Send + 'static> DiskReads<T> {
         }
     }
 
-    /// Carries out what was submitted, and ends the threads. Nothing may be submitted any more.
+    /// Carries out the submitted reads, and ends the threads. No more reads may be submitted.
     pub fn stop(self) {
         match self.0 {
             #[cfg(target_os = "linux")]

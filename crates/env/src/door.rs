@@ -25,7 +25,7 @@ pub trait Env: Send + Sync + 'static {
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file's name; open handles stay usable.
     fn remove_file(&self, path: &Path) -> Result<()>;
-    /// Removes a file's name if it is there. For files that another thread may be removing, too.
+    /// Removes a file's name if it exists. For files that another thread may be removing at the same time.
     fn remove_file_if_any(&self, path: &Path) -> Result<()> {
         match self.remove_file(path) {
             Err(error) if error.is_not_found() => Ok(()),
@@ -58,7 +58,7 @@ pub trait Env: Send + Sync + 'static {
     /// Size of the path's file system.
     fn total_space_bytes(&self, path: &Path) -> Result<u64>;
 
-    /// Keeps bytes in files of this directory's file system, if there is one, instead of in memory.
+    /// A [`Scratch`] that keeps bytes in files of this directory's file system, if there is one, instead of in memory.
     fn scratch(&self, _directory: &Path) -> Scratch {
         Scratch::default()
     }
@@ -123,22 +123,22 @@ pub trait Env: Send + Sync + 'static {
         Ok(bytes)
     }
 
-    /// As [`Env::write_atomically`], for a file that only its owner can read, whatever the umask is.
+    /// Like [`Env::write_atomically`], for a file that only its owner can read, whatever the umask is.
     fn write_private(&self, path: &Path, content: &[u8]) -> Result<()> {
         self.write_atomically(path, content)
     }
 
-    /// As [`Env::open_append`]; a new file is for its owner only, whatever the umask is.
+    /// Like [`Env::open_append`]; a new file is accessible to its owner only, whatever the umask is.
     fn open_append_private(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         self.open_append(path)
     }
 
-    /// As [`Env::create_dir_all`]; a new directory is for its owner only, whatever the umask is. Its new parents are not.
+    /// Like [`Env::create_dir_all`]; a new directory is accessible to its owner only, whatever the umask is. New parents are not private.
     fn create_private_dir_all(&self, path: &Path) -> Result<()> {
         self.create_dir_all(path)
     }
 
-    /// Replaces a small file. A crash leaves the old or the new content; the new one is durable when it returns.
+    /// Replaces a small file. A crash leaves the old or the new content. The new content is durable when this returns.
     fn write_atomically(&self, path: &Path, content: &[u8]) -> Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(".tmp");
@@ -184,13 +184,13 @@ pub trait ReadFile: Send + Sync {
         self.read_exact_at(offset, into).map(|()| true)
     }
 
-    /// The file's descriptor, for reads that the kernel carries out meanwhile. They are counted by [`ReadFile::count_read`].
+    /// The file's descriptor, for reads that the kernel carries out in the background. Count them with [`ReadFile::count_read`].
     #[cfg(unix)]
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None
     }
 
-    /// Counts a read by the file's descriptor that has ended now.
+    /// Counts a read by the file's descriptor that has just ended.
     fn count_read(&self, _began: std::time::Instant, _offset: u64, _bytes: usize) {}
 
     /// The offset of the next data at or behind `offset`; `None` if the file system knows that only a hole follows. Returns
@@ -226,7 +226,7 @@ pub trait WriteFile: Send {
     fn sync(&mut self) -> Result<()>;
     /// Reserves space; grows a shorter file to this size with zeros. The position stays.
     fn preallocate(&mut self, size_bytes: u64) -> Result<()>;
-    /// From now on, writes inside the preallocated space need no system call each. When a write returns, the kernel has the
+    /// From now on, writes inside the preallocated space need no system call. When a write returns, the kernel has the
     /// bytes, as before. Has no effect where space cannot be reserved.
     fn write_by_memory(&mut self) {}
     /// Cuts the file, or grows it with zeros; a position beyond the new end moves to it.

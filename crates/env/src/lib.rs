@@ -5,7 +5,7 @@
 //! fails the n-th write of matching files), and exact accounting ([`account`] counts and times every read, write and sync, in
 //! total and per request; a traced request records each I/O).
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! | --- | --- |
 //! | `door` | the traits: [`Env`], [`ReadFile`], [`WriteFile`], [`SyncFile`], [`FileLock`] |
 //! | `real` | [`RealEnv`], the operating system |
@@ -19,10 +19,10 @@
 //! | `count` | [`Count`]: the names of these counts |
 //! | `books` | the thread-local counters of `account` and `cost` |
 //! | `trace` | the steps of a traced request |
-//! | `patience` | the deadline of what a thread does for a request |
+//! | `patience` | the deadline of a thread's work for a request |
 //! | `parking` | requests that do not hold a thread while they wait for the disk |
 //! | `disk_reads` | [`DiskReads`]: carries out the reads of parked requests |
-//! | `client_waits` | whether a client waits for what a thread does |
+//! | `client_waits` | whether a client waits for the work of a thread |
 //! | `turns` | [`turns::Turns`]: threads that take turns, for simulations |
 //! | `thread_flag` | [`ThreadFlag`]: a flag of a thread that is set until a scope is dropped |
 //! | `page_memory` | [`PageMemory`]: the pages of a file that were read and checked |

@@ -4,8 +4,9 @@
 //! attempt(given: none) --reads a chunk that is not in memory--> Attempt::Waits(Waiting) --DiskReads--> Given
 //! attempt(given)       --the same read takes its bytes from `given`--> Attempt::Done(result)
 //! ```
-//! A request that needs bytes of the disk fails with an error that only [`attempt`] sees. It is executed again, from its beginning,
-//! when the bytes are there. So only what changes nothing before its last read may be parked: a reader says so by [`may_park`].
+//! A request that needs bytes from the disk fails with an error that only [`attempt`] sees. It is executed again, from its beginning,
+//! when the bytes were read. So only a request that changes nothing before its last read may be parked: a reader declares this by
+//! [`may_park`].
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -18,15 +19,15 @@ use crate::request_io::RequestIo;
 use crate::thread_flag::ThreadFlag;
 use crate::{Error, Result};
 
-/// A request that was parked so often waits on its thread. It reads many chunks, or memory is too short to keep them.
+/// A request that was parked this often waits on its thread. It reads many chunks, or memory is too short to keep them.
 const ATTEMPTS_MAX: usize = 8;
 
-/// What became of an attempt to execute a request.
+/// The outcome of an attempt to execute a request.
 #[derive(Debug)]
 pub enum Attempt<T> {
-    /// It was executed.
+    /// The request was executed.
     Done(T),
-    /// It waits for bytes of the disk. Its result has no meaning.
+    /// The request waits for bytes from the disk. The result of this execution is dropped.
     Waits(Waiting),
 }
 
@@ -35,7 +36,7 @@ pub struct Waiting {
     pub(crate) file: Arc<dyn ReadFile>,
     pub(crate) offset: u64,
     pub(crate) len: usize,
-    /// The bytes that it was given before.
+    /// The bytes that the request was given in this attempt.
     given: Given,
 }
 
@@ -95,15 +96,15 @@ impl Waiting {
 }
 
 thread_local! {
-    /// An attempt is going on.
+    /// True during an attempt.
     static IS_ATTEMPT: Cell<bool> = const { Cell::new(false) };
-    /// A reader has said that it may be executed again.
+    /// True if a reader has declared that its work may be executed again.
     static MAY_PARK: Cell<bool> = const { Cell::new(false) };
     static GIVEN: RefCell<Vec<DoneRead>> = const { RefCell::new(Vec::new()) };
     static WAITING: RefCell<Option<Waiting>> = const { RefCell::new(None) };
 }
 
-/// Executes a request. It may be parked where [`may_park`] allows it.
+/// Executes a request. It may be parked where [`may_park`] allows that.
 pub fn attempt<T>(given: Given, execute: impl FnOnce() -> T) -> Attempt<T> {
     let is_last = given.0.len() >= ATTEMPTS_MAX;
     GIVEN.set(given.0);
@@ -117,7 +118,7 @@ pub fn attempt<T>(given: Given, execute: impl FnOnce() -> T) -> Attempt<T> {
     }
 }
 
-/// Until the scope is dropped, this thread does what may be executed again from its beginning.
+/// Declares that this thread's work may be executed again from its beginning, until the scope is dropped.
 pub fn may_park() -> ThreadFlag {
     ThreadFlag::set(&MAY_PARK)
 }
@@ -139,7 +140,7 @@ pub fn read_exact_at(file: &Arc<dyn ReadFile>, offset: u64, into: &mut [u8]) -> 
     if !IS_ATTEMPT.get() {
         return file.read_exact_at(offset, into);
     }
-    // A request that waits already is ending: whatever it reads now, it reads again later.
+    // A request that already waits for bytes is ending: it will repeat its current reads later.
     let is_waiting = WAITING.with_borrow(Option::is_some);
     if !is_waiting {
         if file.read_at_once(offset, into)? {

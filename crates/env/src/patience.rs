@@ -1,4 +1,4 @@
-//! The deadline of what a thread does for a request.
+//! The deadline of a thread's work for a request.
 //!
 //! The executor of a statement sets a deadline with [`begin`]. The layers below call [`spend`] with units of work: about one
 //! for a row, more for a chunk of a file. Every few thousand units, [`Patience::ended`] is called. A thread without a
@@ -40,7 +40,7 @@ pub fn begin(patience: Arc<dyn Patience>, ends_nanos: u64) -> PatienceScope {
     }
 }
 
-/// See [`begin`].
+/// Removes the deadline of its thread when it is dropped; see [`begin`].
 #[derive(Debug)]
 pub struct PatienceScope {
     this_thread: PhantomData<*const ()>,
@@ -84,7 +84,7 @@ fn check() -> Result<(), Ended> {
     });
     match ended {
         Some(reason) => {
-            // A caller that goes on gets the error again.
+            // A caller that ignores the error gets it again with its next unit.
             LEFT.set(0);
             Err(Ended(reason))
         }

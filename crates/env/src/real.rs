@@ -98,7 +98,7 @@ impl Env for RealEnv {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(".tmp");
         let temporary = path.with_file_name(name);
-        // A file that is there keeps its permissions, so it must go.
+        // An existing file would keep its permissions, so it is removed first.
         let _ = fs::remove_file(&temporary);
         let mut options = self.to_write();
         options.mode(0o600);
@@ -168,7 +168,7 @@ impl Env for RealEnv {
                     is_dir: false,
                     size_bytes: found.len(),
                 }),
-                // Removed during the listing.
+                // The file was removed during the listing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -333,7 +333,7 @@ impl ReadFile for RealReadFile {
                 timer.read_done(self.target(offset), count);
                 Ok(true)
             }
-            // The file ends before, or a part is not in memory.
+            // The file has too few bytes, or some of them are not in memory.
             Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(false),
             // The file system does not know the flag, or the disk has failed.
             Err(_) => self.read_exact_at(offset, into).map(|()| true),
@@ -392,8 +392,8 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
     }))
 }
 
-/// True for a file system on which writes to reserved space never fail for lack of space. Others write to a new place: there, a
-/// write through memory could hit a full disk, which kills the process.
+/// True for a file system on which writes to reserved space never fail for lack of space. Other file systems write to a new place: there,
+/// a write through memory could meet a full disk, which kills the process.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn keeps_reserved_space(file: &File) -> bool {
     /// ext2 to ext4, XFS and tmpfs. Not overlayfs: it hides the file system below.

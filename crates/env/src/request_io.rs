@@ -1,6 +1,6 @@
 //! Counts and durations of reads, writes and syncs.
 
-/// What an I/O did.
+/// The kind of an I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoVerb {
     /// Read bytes.

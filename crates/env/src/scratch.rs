@@ -104,7 +104,7 @@ enum Target<'s> {
 #[derive(Default)]
 struct Checksums {
     done: Vec<u32>,
-    /// Of the block that is not full yet.
+    /// The checksum so far of the block that is not full yet.
     open: Hasher,
     open_bytes: usize,
 }
@@ -302,7 +302,7 @@ impl AsRef<[u8]> for Kept {
     }
 }
 
-/// All mappings by address, and their number: without any, the lock is not needed.
+/// All mappings by address, and their number: if it is 0, the lock is not needed.
 static SEGMENTS: Mutex<BTreeMap<usize, Weak<Segment>>> = Mutex::new(BTreeMap::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 

@@ -20,7 +20,7 @@ use crate::request_io::IoVerb;
 pub const SLOT_MILLIS: u64 = 100;
 /// Slots that are kept: five minutes.
 pub const SLOTS_KEPT: u32 = 3000;
-/// Slowest I/Os that each shard keeps per slot: reads for requests; and of each other sort, so that none of them hides another.
+/// Number of slowest I/Os that each shard keeps per slot: for reads of requests, and for each other sort, so that none hides another.
 const SLOWEST_READS_KEPT: usize = 4;
 const SLOWEST_OTHERS_KEPT: usize = 2;
 const SHARDS: usize = 8;
@@ -186,10 +186,10 @@ pub struct TableTag(u16);
 static TABLES: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
 impl TableTag {
-    /// For files that belong to no table.
+    /// The tag of files that belong to no table.
     pub const NONE: Self = Self(0);
 
-    /// The table whose directory (`<keyspace>/<table>-<id>`, or a directory in it) holds the file.
+    /// The table whose directory (`<keyspace>/<table>-<id>`, or a directory in it) contains the file.
     pub fn of(path: &Path) -> Self {
         match table_of(path) {
             Some(name) => Self::named(&name),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::thread::LocalKey;
 
-/// Keeps a flag of this thread set until it is dropped. Then the flag is what it was before, so scopes may nest.
+/// Keeps a flag of this thread set until it is dropped. Then the flag gets its former value back, so scopes may nest.
 #[derive(Debug)]
 pub struct ThreadFlag {
     flag: &'static LocalKey<Cell<bool>>,

@@ -32,7 +32,8 @@ impl Place {
         }
     }
 
-    /// A place before all those of partitions behind this bound, to start a search at; `None` if every partition is behind it.
+    /// A place before all places of partitions behind this bound, to start a search at; `None` if the bound is the start or the end
+    /// of the table.
     pub fn first_of(bound: &KeyBound) -> Option<Self> {
         let key = match bound {
             KeyBound::Start | KeyBound::End => return None,

@@ -75,7 +75,7 @@ impl Input {
     }
 }
 
-/// The inputs of the candidates for which `met` may still be called.
+/// The indexes of the inputs of candidates for which `met` may still be called.
 #[derive(Default)]
 struct Given(VecDeque<(Candidate, usize)>);
 
@@ -179,7 +179,7 @@ pub struct Intersection(Inputs);
 /// Whether an input has a candidate that stands for a place.
 enum Covering {
     Yes,
-    /// No; this is the place of its next candidate.
+    /// No; the next candidate of the input has this place.
     No(Place),
     End,
 }

@@ -11,7 +11,7 @@ use ilion_types::Partitioner;
 pub struct Definition {
     /// The index in the schema: name, kind, options.
     pub schema: Arc<IndexSchema>,
-    /// The table at the time the index was opened. An ALTER opens the index again.
+    /// The table at the time the index was opened. An ALTER reopens the index.
     pub table: Arc<TableSchema>,
     /// The indexed column.
     pub column: Column,
@@ -46,7 +46,7 @@ impl Definition {
         self.column.kind == ColumnKind::Static
     }
 
-    /// True if the index covers this row: it is static, or not, as the indexed column.
+    /// True if the index covers this row: it covers static rows if the indexed column is static, else all other rows.
     pub(crate) fn looks_at(&self, row: &Row) -> bool {
         let is_static = row.clustering.is_empty() && self.table.clustering().len() > 0;
         is_static == self.is_of_static()

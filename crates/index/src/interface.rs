@@ -18,7 +18,7 @@ pub enum Error {
     /// The options are not possible. The client gets an error of configuration, as from Cassandra.
     #[error("{0}")]
     Config(String),
-    /// A component of an attached index is damaged, of another version or missing: it is built again.
+    /// A component of an attached index is damaged, missing, or has another version: the caller builds it again.
     #[error("the index component {} cannot be used: {reason}", file.display())]
     Unusable {
         /// The file.
@@ -79,12 +79,12 @@ pub trait SecondaryIndex: Send + Sync {
     }
 
     /// The only column that the entries depend on, besides the key. If set, the old row of a change, and a row that is written
-    /// to an SSTable, may have only this column. `None` if the index needs more columns, or whether the row is live.
+    /// to an SSTable, may have only this column. `None` if the index needs more columns, or must know whether the row is live.
     fn watches(&self) -> Option<ColumnId> {
         None
     }
 
-    /// True if it can find nearest vectors ([`SSTableIndex::nearest`]).
+    /// True if the index can find nearest vectors ([`SSTableIndex::nearest`]).
     fn ranks(&self) -> bool {
         false
     }
@@ -95,7 +95,7 @@ pub trait SecondaryIndex: Send + Sync {
     }
 
     /// Refuses a mutation of the table with values that the index cannot store, before the write. Pure. Values that were written, or logged
-    /// in a cluster, before the index existed come without this check: the index passes over those that it cannot store.
+    /// in a cluster, before the index existed come without this check: the index skips those that it cannot store.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the message for the client.
@@ -120,7 +120,7 @@ pub trait When {
     /// The wall clock.
     fn now_secs(&self) -> u32;
 
-    /// A timestamp above those of all earlier entries of the index, whatever the clock.
+    /// A timestamp above those of all earlier entries of the index, even if the clock was set back.
     fn entry_micros(&self) -> i64;
 }
 
@@ -228,7 +228,7 @@ pub trait RowNumbers: Send + Sync {
 /// The entries of one memtable.
 pub trait MemtableIndex: Send + Sync {
     /// Applies a change of a row of the partition. Called under the lock of the memtable's shard, by many threads at once. Key
-    /// and rows are slices of the client's request, so copy what is kept. `scratch` is memory to use. Returns the growth of
+    /// and rows are slices of the client's request, so copy what is kept. `scratch` is a buffer to reuse. Returns the growth of
     /// memory in bytes.
     fn apply(&self, key: &DecoratedKey, change: RowChange<'_>, scratch: &mut Vec<u8>) -> isize;
 
@@ -295,7 +295,7 @@ pub trait SSTableIndex: Send + Sync {
         Ok(None)
     }
 
-    /// Size of its files.
+    /// Size of its files in bytes.
     fn size_bytes(&self) -> u64;
 
     /// What it contains, for operators. Costs no I/O.

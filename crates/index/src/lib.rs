@@ -12,10 +12,10 @@
 //! Three laws hold for both. **A write never reads a file**: an index sees only the old row in the same memtable. **Candidates
 //! are complete, not exact**: a search returns every row that matches, and may return rows that no longer match (their old
 //! value was not in the memtable, a range deletion covers them, they expired). The caller reads the row and checks it.
-//! **Candidates come in table order** ([`Place`]): so those of several sources are united, and those of several predicates
-//! intersected, by merging, and a page continues where the last one ended.
+//! **Candidates come in table order** ([`Place`]). So merging unites the candidates of several sources and intersects those of
+//! several predicates, and a page continues where the last one ended.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `definition` | [`Definition`]: the indexed column of a table, with options |
 //! | `predicate` | [`Predicate`]: the searches of an index |

@@ -21,7 +21,7 @@ use crate::Error;
 
 pub(crate) use ilion_pages::u64_at;
 
-/// CRC, length and magic.
+/// Length of CRC, length field and magic at the end of the file.
 const END_LEN: usize = 16;
 /// A limit above the size of any tail.
 const TAIL_LEN_MAX: usize = 1 << 20;
@@ -142,7 +142,7 @@ impl PagedFile {
         })
     }
 
-    /// An error about damage at offset `at`.
+    /// The error for damage at offset `at`.
     #[cold]
     pub(crate) fn corrupt(&self, at: u64, expected: &str) -> ReadError {
         ReadError::Corrupt {
@@ -197,7 +197,7 @@ pub(crate) fn io(error: ilion_env::Error) -> ReadError {
 
 #[cfg(test)]
 pub(crate) mod hostile {
-    //! Files whose checksums are right and whose bytes are not.
+    //! Makes files with wrong bytes and right checksums.
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The searches of an index. Values are serialized by the type of what the predicate restricts.
+//! The searches of an index. Values are serialized by the type of the restricted column, element, key or value.
 
 use bytes::Bytes;
 

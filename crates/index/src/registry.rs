@@ -12,7 +12,7 @@ use crate::{IndexClass, Sai, Sasi};
 pub struct IndexClasses {
     /// Added classes come after Ilion's own, and replace those with the same name.
     classes: Vec<Arc<dyn IndexClass>>,
-    /// For indexes without a class name.
+    /// The class of indexes without a class name.
     table_index: Option<Arc<dyn IndexClass>>,
 }
 

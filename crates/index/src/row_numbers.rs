@@ -1,18 +1,18 @@
 //! `Index+Rows.db`: the rows of an SSTable by number, which all attached indexes of the SSTable share.
 //!
 //! A row's number is its rank in the SSTable, counting static rows; indexes store only numbers. The file maps a number to its
-//! [`crate::Place`], and a place to the number of the first row at it or after it. `docs/format/sai.md` describes it:
+//! [`crate::Place`], and a place to the number of the first row at that place or after it. `docs/format/sai.md` describes it:
 //!
 //! ```text
 //! body      := block *  zeros  directory
-//! block     := row *                                  32 rows, the last one has what is left
+//! block     := row *                                  32 rows; the last block may have fewer
 //! row       := [part of the key]  [part of the clustering]
 //! part      := head:u8  [shared:uvint]  [rest_len:uvint]  rest
 //! head      := 1: a new partition  | 2: its static row  | 4: as long as the one before  | shared << 3 (31: it follows)
 //! directory := (head_code:u64  block_at:u64) *        one for each block
 //! ```
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `block` | encodes and decodes blocks of rows |
 //! | `order` | compares an encoded row with a place |
@@ -35,5 +35,5 @@ use crate::paged::Magic;
 const MAGIC: &Magic = b"ILROWNO1";
 /// Rows per block; the last block may have fewer.
 const BLOCK_ROWS: u32 = 32;
-/// The name of the file behind the base of an SSTable's components.
+/// The name of the file, which follows the base of an SSTable's component paths.
 const NAME: &str = "Index+Rows.db";

@@ -10,7 +10,7 @@
 //!
 //! A column of vectors has no terms: its index is a [`VectorIndex`].
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `options`, `sasi` | options of both classes, and Cassandra's messages about them |
 //! | `term`, `analyzer`, `patterns` | terms of values |

@@ -3,7 +3,7 @@
 //! A storage-attached index on a `vector<float, n>` column has a graph of nearest vectors (`ilion_vector`) for each memtable,
 //! and files of such graphs for each SSTable. It serves no predicate, only nearest vectors.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `values` | the vector of a row |
 //! | `comparison` | the graphs of an SSTable compared with its rows |
@@ -55,7 +55,7 @@ impl VectorIndex {
         matches!(definition.column.ty, CqlType::Vector { .. })
     }
 
-    /// The index of a definition.
+    /// The vector index of a definition.
     ///
     /// # Errors
     /// [`Error::Invalid`] with Cassandra's message: the column is not a vector of floats, or the options are invalid.

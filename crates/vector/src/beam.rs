@@ -11,8 +11,8 @@ use crate::node_set::NodeSet;
 /// cluster.
 pub(crate) const UPPER_BREADTH: usize = 8;
 
-/// The nearest nodes that a walk from `starts` reaches, nearest first. `expand` appends the measured neighbours of a node that
-/// are new to the set.
+/// The nearest nodes that a walk from `starts` reaches, nearest first. `expand` appends those neighbours of a node, with their
+/// distances, that it adds to the set.
 pub(crate) fn beam<E>(
     starts: &[Near],
     breadth: usize,

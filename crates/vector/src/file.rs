@@ -10,7 +10,7 @@
 //!           entry:u32  extra_count:u32  upper_count:u32 *  label_len:u16  label  body_length:u64  tail_crc:u32  tail_len:u32  "ILVECTOR"
 //! ```
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `tail` | the tail of the file, and the layout that follows from it |
 //! | `pages` | the body; each page is checked when it is first read |

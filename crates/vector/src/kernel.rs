@@ -36,7 +36,7 @@ impl Kernel {
         Self(Level::new())
     }
 
-    /// The dot product. If the lengths differ, the shorter one counts.
+    /// The dot product. If the lengths differ, the rest of the longer vector is ignored.
     pub(crate) fn dot<L: Lane>(self, a: &[f32], b: &[L]) -> f32 {
         dispatch!(self.0, simd => sum(simd, a, b, Product))
     }

@@ -7,16 +7,16 @@
 //!
 //! 1. [`Options`] of the index say which [`Similarity`] counts and how densely nodes are linked.
 //! 2. A [`MemoryGraph`] takes vectors in, by many threads at once, and is searched meanwhile.
-//! 3. [`write()`] makes a file of it (`docs/format/vector.md`); [`FileGraph`] opens that through a [`Source`], loads nothing,
-//!    and reads what a search touches.
-//! 4. [`search`] gives the best few of either; [`Nearest`] goes on giving the next best; [`Merge`] unites those of
-//!    several graphs.
+//! 3. [`write()`] makes a file of it (`docs/format/vector.md`); [`FileGraph`] opens the file through a [`Source`], loads nothing
+//!    in advance, and reads only what a search touches.
+//! 4. [`search`] returns the best few vectors of either graph; [`Nearest`] continues with the next best; [`Merge`] unites the
+//!    results of several graphs.
 //!
 //! Each vector has an *ordinal*, the caller's number of its row. Equal vectors share a node. Vectors are never removed from a
 //! graph; searches skip ordinals that are not accepted. Every ordinal is found in the end: nodes that no link leads to are
 //! measured one by one after the walk.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `options` | [`Options`] of an index, under Cassandra's names |
 //! | `similarity` | [`Similarity`]: scores, and which vectors can be indexed |

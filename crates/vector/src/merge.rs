@@ -49,7 +49,7 @@ impl<S, T> Merge<S, T> {
         }
     }
 
-    /// The best result of all sources. `ask` returns the next one of a source.
+    /// The best result of all sources. `ask` returns the next result of a source.
     ///
     /// # Errors
     /// Those of `ask`; the next call tries the source again.

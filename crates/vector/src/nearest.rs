@@ -1,6 +1,6 @@
 //! The search: it walks to the nearest vectors, then to the next ones.
 //!
-//! The *frontier* has nodes that are measured but not visited. The nearest of these is visited again and again: its accepted
+//! The *frontier* has nodes that are measured but not visited. The search repeatedly visits the nearest of these: its accepted
 //! ordinals are results, and its neighbours are added to the frontier. When the nearest node of the frontier is too far
 //! ([`Reach`]), the requested number of results counts as the nearest. To find more, the walk continues with the same frontier.
 
@@ -187,7 +187,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         Ok(())
     }
 
-    /// The distance from which on no wanted result is expected.
+    /// The distance beyond which no wanted result is expected.
     fn bound(&self, results: &Best, beam: &Best) -> f32 {
         match (results.limit(), beam.limit()) {
             (Some(last), Some(beam)) => beam.max(self.farther(last)),
@@ -195,7 +195,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         }
     }
 
-    /// The maximum distance of a node to visit, for a result at this distance.
+    /// The maximum distance of a node to visit, if a result is at this distance.
     fn farther(&self, result: f32) -> f32 {
         let distance = self.probe.squared(result).max(0.0).sqrt();
         let far = farther(distance, self.typical, self.reach);

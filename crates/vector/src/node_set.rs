@@ -10,7 +10,7 @@ pub(crate) struct NodeSet {
 }
 
 impl NodeSet {
-    /// Adds a node; false if it was in the set.
+    /// Adds a node; returns false if it was already in the set.
     #[inline]
     pub(crate) fn insert(&mut self, node: u32) -> bool {
         let (page, word, bit) = place(node);

@@ -10,10 +10,10 @@ const OPTIMIZE_FOR: &str = "optimize_for";
 /// Whether searches should be fast, or almost always right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptimizeFor {
-    /// The default: at least 95 of 100 results are those of a scan.
+    /// The default: at least 95 of 100 results are the same as those of a scan.
     #[default]
     Latency,
-    /// Several times the work per search, for the last few results.
+    /// Costs several times as much work per search, to find the last few results.
     Recall,
 }
 

@@ -13,8 +13,8 @@ pub struct Reach {
     pub breadth: usize,
     /// How much farther than the last wanted result a visited node may be, as a fraction of that distance.
     pub slack: f32,
-    /// The same as a fraction of the way from that result to a typical vector: if all vectors are about equally far, a small
-    /// slack is much.
+    /// The slack as a fraction of the way from that result to a typical vector: if all vectors are about equally far, a small
+    /// `slack` already covers many of them.
     pub spread: f32,
 }
 
@@ -47,7 +47,7 @@ pub enum Way {
 
 /// Number of nodes measured per visited node: its new neighbours.
 const MEASURED_PER_HOP: u64 = 12;
-/// Calls of the filter that cost as much as one distance.
+/// Number of calls of the filter that cost as much as one distance.
 const ASKED_PER_DISTANCE: u64 = 10;
 
 /// Decides between walk and scan. `accepted` is the number of accepted ordinals, if it is known; `None` means all.

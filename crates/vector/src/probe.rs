@@ -9,9 +9,9 @@
 //! ```
 //!
 //! A dot product is not a distance: the nearest vector of a long vector is not itself, and long vectors are near to all. Even
-//! so, a graph linked by products leads to the largest products, and far better than one of the same vectors made equally long
-//! by an extra component (measured; compare ip-NSW of Morozov and Babenko). Where a distance in space is needed, all vectors
-//! count as long as the longest (`reach` is its squared length).
+//! so, a graph linked by products leads to the largest products, and far better than a graph of the same vectors that were made
+//! equally long by an extra component (measured; compare ip-NSW of Morozov and Babenko). Where a distance in space is needed, all
+//! vectors count as long as the longest (`reach` is its squared length).
 
 use crate::Similarity;
 use crate::kernel::{Kernel, Lane};

@@ -8,7 +8,7 @@ const RELAXED: f32 = 1.2;
 /// Chooses at most `most` of the candidates, which come nearest first.
 ///
 /// A candidate that is nearer to a chosen one than to the node itself is reached through that one, so it is left out. If few
-/// are left, a second round is less strict. `between` returns the squared distance of two candidates, `squared` that of a
+/// are left, a second round is less strict. `between` returns the squared distance of two candidates, `squared` the one of a
 /// candidate and the node.
 pub(crate) fn select(
     candidates: &[Near],

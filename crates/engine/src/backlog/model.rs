@@ -1,4 +1,4 @@
-//! A burst on a clock of its own: writers, flushes, one compactor and the toll, with the strategies as they are.
+//! A model of a write burst on a simulated clock: writers, flushes, one compactor and the toll, with the real strategies.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ilion_types::Token;
 use super::{DEBT_MAX, SLOWED_FROM, Toll, toll};
 
 const FLUSH_BYTES: u64 = 10 << 20;
-/// A flush is this many writes.
+/// Number of writes that fill a memtable.
 const WRITES_A_FLUSH: u64 = 1000;
 const FLUSHES: u64 = 600;
 
@@ -21,10 +21,10 @@ struct Model {
     candidates: Vec<Candidate>,
     made: u64,
     now_micros: u64,
-    /// The compaction that goes on, and when it ends.
+    /// The running compaction, and the time when it ends.
     running: Option<(Choice, u64)>,
     micros_a_mebibyte: u64,
-    /// Most SSTables that a key was in.
+    /// The highest number of SSTables that had one key.
     most: usize,
     waits: u64,
     longest_pause: Duration,
@@ -58,7 +58,7 @@ impl Model {
         }
     }
 
-    /// An SSTable over all of the ring.
+    /// Adds an SSTable that covers the whole ring.
     fn add(&mut self, size_bytes: u64) {
         self.made += 1;
         let key = |hash| DecoratedKey {
@@ -142,7 +142,7 @@ impl Model {
                     };
                     self.longest_pause = self.longest_pause.max(pause);
                     let each = micros_a_write + u64::try_from(pause.as_micros()).unwrap();
-                    // Up to the end of the compaction the debt stays.
+                    // The debt does not change before the compaction ends.
                     let until = self.running.as_ref().map_or(u64::MAX, |(_, end)| *end);
                     let count = until.saturating_sub(self.now_micros).div_ceil(each.max(1));
                     let count = count.clamp(1, WRITES_A_FLUSH - written);
@@ -161,7 +161,7 @@ impl Model {
 #[test]
 fn what_a_read_may_meet_stays_bounded_however_fast_writers_are() {
     for class in ["UnifiedCompactionStrategy", "SizeTieredCompactionStrategy"] {
-        // From writers that compactions keep up with to those that are hundreds of times as fast.
+        // From writers that compactions keep up with to writers that are hundreds of times as fast.
         for micros_a_write in [10_000, 1000, 100, 10, 1] {
             let mut model = Model::new(class, 20_000);
             for _ in 0..FLUSHES {
@@ -172,7 +172,7 @@ fn what_a_read_may_meet_stays_bounded_however_fast_writers_are() {
                 most < DEBT_MAX + SLOWED_FROM,
                 "{class}, {micros_a_write}: {most} SSTables"
             );
-            // Nobody is held up as a whole where a pause does.
+            // Writers seldom wait for a compaction, since pauses slow them enough.
             assert!(
                 model.waits < FLUSHES / 10,
                 "{class}, {micros_a_write}: {} waits",

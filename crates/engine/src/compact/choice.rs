@@ -1,4 +1,4 @@
-//! The input of a strategy for a table, and what is made of its choice.
+//! Makes the input of a strategy for a table, and registers its choice.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,13 +21,13 @@ use crate::{Engine, Error, Result};
 
 const MIN_THRESHOLD: &str = "min_threshold";
 const MAX_THRESHOLD: &str = "max_threshold";
-/// Compat: thresholds of a table that sets none.
+/// Compat: minimum and maximum threshold of a table that sets none.
 const THRESHOLDS_DEFAULT: (u32, u32) = (4, 32);
 
 /// Compat: `min_free_space_per_drive`.
 const FREE_BYTES_MIN: u64 = 50 << 20;
 
-/// Share of the cells that are tombstones which may go at `gc_before`. Compat: `getEstimatedDroppableTombstoneRatio`.
+/// Share of the cells that are tombstones from before `gc_before_secs`. Compat: `getEstimatedDroppableTombstoneRatio`.
 fn droppable_ratio(sstable: &SSTable, gc_before_secs: u32) -> f64 {
     let stats = sstable.stats();
     let cells = stats.cells_per_partition.mean() * stats.cells_per_partition.count() as f64;
@@ -63,7 +63,7 @@ impl TableStore {
         Strategy::of_options(&self.compaction_options())
     }
 
-    /// The table option `compaction`, with the thresholds that were set until the next start.
+    /// The table option `compaction`, with thresholds that an operator has set until the next start.
     fn compaction_options(&self) -> BTreeMap<String, String> {
         let mut options = self.schema().options.compaction.clone();
         if let Some((min, max)) = *self.thresholds.lock() {
@@ -80,7 +80,7 @@ impl Shared {
         now_secs.saturating_sub(store.schema().options.gc_grace_secs)
     }
 
-    /// The table as a strategy sees it.
+    /// The input of the strategy: the state of the table.
     pub(crate) fn situation(&self, store: &TableStore) -> Situation {
         let gc_before_secs = self.gc_before_secs(store);
         let compacting = store.compacting.lock().clone();
@@ -103,7 +103,7 @@ impl Shared {
         }
     }
 
-    /// Picks the next compaction of the background and registers its inputs.
+    /// Chooses the next background compaction of the table and registers its inputs.
     pub(crate) fn begin_due<'a>(&'a self, store: &'a Arc<TableStore>) -> Option<Compaction<'a>> {
         let strategy = store.strategy();
         let mut choosing = store.choosing.lock();
@@ -175,13 +175,13 @@ impl Shared {
 
     /// Space that a compaction may use: not the whole disk, and not what running compactions may still write.
     pub(crate) fn free_bytes(&self, store: &TableStore) -> u64 {
-        // If it is not known, the write itself fails on a full disk.
+        // If the free space is unknown, the write itself fails on a full disk.
         let free = self.env.free_space_bytes(&store.directory).unwrap_or(u64::MAX);
         let usable = free - free / 20;
         usable.saturating_sub(FREE_BYTES_MIN.max(self.tasks.reserved_bytes()))
     }
 
-    /// Leaves files of a failed compaction out: a damaged one for good, others for a while.
+    /// Excludes the files of a failed compaction from choices: a damaged file for good, others for a while.
     pub(crate) fn suspect(&self, store: &TableStore, paths: Vec<PathBuf>, is_for_good: bool) {
         let mut choosing = store.choosing.lock();
         match is_for_good {
@@ -196,14 +196,14 @@ impl Shared {
         self.note_worst_debt();
     }
 
-    /// The same for a table that was opened.
+    /// Computes the debt of a table that was just opened.
     pub(crate) fn found_debt(&self, store: &TableStore) {
         store.debt.found(self.debt_of(store));
     }
 
     fn debt_of(&self, store: &TableStore) -> usize {
         let strategy = store.strategy();
-        // If no compaction comes, writers must not wait for one.
+        // Without compactions, writers must not wait for one.
         if !self.options.is_compacting || !strategy.common.is_enabled || !store.is_auto_compacting() {
             return 0;
         }
@@ -244,10 +244,10 @@ impl Engine {
         ))
     }
 
-    /// Sets them until the next start, or until the table is altered.
+    /// Sets the thresholds until the next start, or until the table is altered.
     ///
     /// # Errors
-    /// The table does not exist, its strategy has no thresholds, or these are not possible.
+    /// The table does not exist, its strategy has no thresholds, or the values are not valid.
     pub fn set_compaction_thresholds(&self, table: TableId, min: u32, max: u32) -> Result<()> {
         let (store, _) = self.any_store(table)?;
         if min < 2 || max < min {

@@ -18,7 +18,7 @@ const KEYSPACE: &str = "system";
 const TABLE: &str = "compaction_history";
 
 impl Shared {
-    /// Adds a compaction to the history. Compat: not one of the history itself, or its compactions would never end.
+    /// Adds a compaction to the history. Compat: compactions of the history table itself are left out, or they would never end.
     pub(super) fn remember_compaction(
         &self,
         compaction: &Compaction<'_>,
@@ -65,7 +65,7 @@ impl Shared {
             },
             table,
         };
-        // The compaction itself has succeeded.
+        // Only logged, since the compaction itself has succeeded.
         if let Err(error) = self.write(Kind::Mutation, std::slice::from_ref(&mutation)) {
             tracing::warn!(%error, "a compaction was not written into system.compaction_history");
         }

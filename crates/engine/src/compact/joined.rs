@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ilion_rows::{Cursor, DecoratedKey, MergeCursor, PartitionHead, PlainRun, PlainVisitor, ReadError};
 
-/// Partitions by the number of inputs that have them, of one input first.
+/// Counts of partitions by the number of inputs that have them; the first count is that of partitions in one input.
 #[derive(Clone, Debug)]
 pub(super) struct Joined(Arc<[AtomicU64]>);
 
 impl Joined {
-    /// For a compaction of this many inputs.
+    /// Counts of 0, for a compaction of this many inputs.
     pub(crate) fn of_inputs(inputs: usize) -> Self {
         Self((0..inputs).map(|_| AtomicU64::new(0)).collect())
     }
@@ -21,7 +21,7 @@ impl Joined {
         }
     }
 
-    /// Pairs of a number of inputs and the count of partitions that many inputs had; without counts of 0.
+    /// Pairs of a number of inputs and the count of partitions that were in that many inputs; without counts of 0.
     pub fn counts(&self) -> Vec<(u32, u64)> {
         let counts = (1..).zip(self.0.iter().map(|count| count.load(Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()
@@ -43,7 +43,7 @@ impl Cursor for Counted {
         Ok(head)
     }
 
-    /// A plain partition comes from one input.
+    /// Counts each plain partition as one that a single input has.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,

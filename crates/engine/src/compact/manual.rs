@@ -20,9 +20,9 @@ use crate::{Engine, Error, Result};
 pub enum CompactionRequest {
     /// All SSTables.
     Major(MajorOutput),
-    /// Those that may have a token above the first and up to the second; a range may wrap around the ring.
+    /// SSTables that may have a token above the first and up to the second; the range may wrap around the ring.
     Range(Token, Token),
-    /// Those with these paths, or ends of paths, of Data.db.
+    /// SSTables whose path of Data.db is, or ends with, one of these.
     Files(Vec<PathBuf>),
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Alone<'a> {
 }
 
 impl Shared {
-    /// Waits for other requests, then stops the running compactions of a table and waits until they have ended.
+    /// Waits for earlier requests, then stops the running compactions of a table and waits until they have ended.
     pub(crate) fn end_compactions<'a>(&self, store: &'a TableStore) -> Alone<'a> {
         let turn = store.manual.lock();
         let pause = Pause::begin(store);
@@ -92,8 +92,8 @@ impl Shared {
         }
     }
 
-    /// Compacts on this thread. Compat: running compactions of the table are stopped first; another request is waited
-    /// for.
+    /// Compacts on this thread. Compat: stops running compactions of the table first. If another request is running, waits
+    /// for it.
     pub(crate) fn compact_now(
         &self,
         store: &Arc<TableStore>,
@@ -114,7 +114,7 @@ impl Shared {
             let choosing = store.choosing.lock();
             let begun = self.register(store, &choosing, choice);
             drop(choosing);
-            // The inputs may be gone, since the table was truncated.
+            // `None` if the inputs are gone, since the table was truncated.
             let Some(mut compaction) = begun else {
                 return Ok(());
             };
@@ -131,7 +131,7 @@ impl Shared {
 }
 
 impl Engine {
-    /// The store of a table or hidden table, and that of the table it belongs to.
+    /// The store of a table or hidden table, and the store of the table that it belongs to.
     pub(super) fn any_store(&self, table: TableId) -> Result<(Arc<TableStore>, Arc<TableStore>)> {
         let found = self.shared.any_table(table);
         found.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))
@@ -150,7 +150,7 @@ impl Engine {
     /// includes the table's indexes.
     ///
     /// # Errors
-    /// A file is not one of the table, cannot be read or written, or the compaction was stopped.
+    /// A file does not belong to the table, cannot be read or written, or the compaction was stopped.
     pub fn compact_as(&self, table: TableId, request: &CompactionRequest) -> Result<usize> {
         let (store, owner) = self.any_store(table)?;
         owner.check_usable()?;
@@ -168,10 +168,10 @@ impl Engine {
         Ok(count)
     }
 
-    /// The table that has the SSTable with this path, or end of a path, of Data.db.
+    /// The table that has the SSTable whose path of Data.db is, or ends with, `file`.
     ///
     /// # Errors
-    /// No table has one, or several have.
+    /// No table has such an SSTable, or several have.
     pub fn table_with_file(&self, file: &Path) -> Result<TableId> {
         let tables = self.shared.stores();
         let mut owners = tables.iter().filter(|store| has_file(store, file));
@@ -185,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// Stops compactions; their inputs stay in use. Returns how many it stops.
+    /// Stops compactions; their inputs stay in use. Returns the number of stopped compactions.
     pub fn stop_compactions(&self, choice: TaskChoice) -> usize {
         let asked = self.shared.tasks.stop(choice);
         self.shared.pacer.wake();
@@ -215,12 +215,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Sets how many bytes a second all compactions may read together; `None` is no limit. Takes effect at once.
+    /// Limits how many bytes per second all compactions together may read; `None` is no limit. Takes effect at once.
     pub fn set_compaction_throughput(&self, bytes_per_sec: Option<u64>) {
         self.shared.pacer.set_limit(bytes_per_sec);
     }
 
-    /// How many bytes a second all compactions may read together, if that is limited.
+    /// The limit of bytes per second that all compactions together may read; `None` is no limit.
     pub fn compaction_throughput(&self) -> Option<u64> {
         self.shared.pacer.limit()
     }

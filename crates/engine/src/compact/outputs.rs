@@ -1,4 +1,4 @@
-//! [`Outputs`]: the SSTables that a merge writes, cut as the choice says.
+//! [`Outputs`]: the SSTables that a merge writes, cut as the strategy's choice requires.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::shared::Shared;
 use crate::table_store::{TableIndexes, TableStore};
 use crate::{Error, Result};
 
-/// Smallest half.
+/// An SSTable is not made smaller than this by halving.
 const HALF_BYTES_MIN: u64 = 50 << 20;
 
 /// When the next SSTable begins.
@@ -24,7 +24,7 @@ enum Cut {
     At(u64),
     /// At the next shard: the number of shards, and the current one.
     Shard(u32, u32),
-    /// At half of the remaining bytes, which are these.
+    /// At half of the remaining bytes, whose number this is.
     Half(u64),
 }
 
@@ -38,7 +38,7 @@ impl Cut {
         }
     }
 
-    /// True if the partition with that token begins another SSTable; the current one has this many bytes.
+    /// True if the partition with `token` begins a new SSTable; the current one has `bytes` bytes.
     fn is_before(self, token: &Token, bytes: u64) -> bool {
         match self {
             Self::Never => false,
@@ -48,7 +48,7 @@ impl Cut {
         }
     }
 
-    /// The cut of the SSTable that begins with that partition; the one before it has this many bytes.
+    /// The cut of the SSTable that begins with the partition at `token`; the previous SSTable has `bytes` bytes.
     fn next(self, token: &Token, bytes: u64) -> Self {
         match self {
             Self::Shard(shards, _) => Self::Shard(shards, shard_of(token, shards)),
@@ -58,7 +58,7 @@ impl Cut {
     }
 }
 
-/// About how many SSTables the result of inputs with these first and last tokens and this many bytes has.
+/// About how many SSTables the result has, if the inputs have these first and last tokens and this many bytes.
 pub(crate) fn pieces(output: Output, bytes_in: u64, first: &Token, last: &Token) -> u64 {
     match output {
         Output::Whole | Output::Halves => 1,
@@ -120,7 +120,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Makes sure that there is a writer for the partition with that token.
+    /// Makes sure that a writer is open for the partition with `token`.
     fn open_for(&mut self, token: &Token) -> Result<()> {
         let bytes = self
             .writer
@@ -154,7 +154,7 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    /// Ends the last SSTable; returns all that are not empty, durable.
+    /// Ends the last SSTable; returns all that are not empty. They are durable.
     pub(crate) fn finish(mut self) -> Result<Vec<Descriptor>> {
         self.close()?;
         Ok(self.written)

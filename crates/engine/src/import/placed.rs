@@ -1,7 +1,7 @@
 //! SSTables that an operator placed in the directory of a table while the node runs (`nodetool refresh`).
 //!
-//! They are found by comparison: what is in the directory and neither in the view nor named by a transaction log. Then they are
-//! imported like those of another directory, under new names. The old names go with the same transaction.
+//! They are found by comparison: SSTables in the directory that are neither in the view nor named by a transaction log. Then they are
+//! imported under new names, like those of another directory. The same transaction removes the old names.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ impl Engine {
     /// table; they stay where they are, and the next start opens them.
     ///
     /// # Errors
-    /// As [`Engine::import`]. Then no SSTable is added.
+    /// Those of [`Engine::import`]. Then no SSTable is added.
     pub fn refresh(&self, table: TableId) -> Result<ImportReport> {
         let store = self.importing_store(Bringer::Operator, table)?;
         let placed = self.shared.placed_in(&store)?;
@@ -32,9 +32,9 @@ impl Engine {
 impl Shared {
     /// The SSTables in the directory of a table that are not the table's own, oldest id first.
     fn placed_in(&self, store: &TableStore) -> Result<Vec<Descriptor>> {
-        // Whoever adds files shows them in the view, or names them in a log, before it lets go of these locks.
+        // A thread that adds files puts them into the view, or names them in a log, before it releases these locks.
         let _maintenance = store.maintenance.alone();
-        // The files of an obsolete SSTable, and then its log, may be removed during a listing. The second one does not have them.
+        // The files of an obsolete SSTable, and then its log, may be removed during a listing. Then the second listing lacks them.
         let first = self.unclaimed_in(store)?;
         let mut placed = self.unclaimed_in(store)?;
         placed.retain(|descriptor| first.contains(descriptor));
@@ -54,7 +54,7 @@ impl Shared {
             return Ok(Vec::new());
         };
         let view = store.view();
-        // Of a truncation whose files could not be removed yet.
+        // Files of a truncation that could not be removed yet.
         let stall = self.stall.lock();
         let removed = stall.removals.iter().flat_map(|removal| &removal.left);
         let own: Vec<PathBuf> = view

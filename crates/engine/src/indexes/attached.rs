@@ -1,8 +1,8 @@
 //! Attached indexes, which have files beside each SSTable: written with it, opened with it, built if they are missing.
 //!
-//! Invariant: an SSTable that is added to a view has every attached index of its table. The caller that adds it makes sure of that
-//! while it holds the table's files (`maintenance`), as a build does at its end. So an SSTable that was begun before an index was
-//! created gets the index, too.
+//! Invariant: an SSTable that is added to a view has every attached index of its table. The caller that adds it ensures this
+//! while it holds the table's files (`maintenance`), and a build does so at its end. So an SSTable whose writing began before an index
+//! was created gets the index, too.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::source::scan;
 use crate::table_store::{LiveIndex, TableIndexes, TableStore};
 use crate::{Error, Result};
 
-/// `Ok(Err)` for a component that must be made again; `Err` if it may be sound, but something is used up now.
+/// `Ok(Err)` for a component that must be made again; `Err` for a shortage, after which the component may still be sound.
 fn usable<T>(opened: std::result::Result<T, ilion_index::Error>) -> Result<std::result::Result<T, Error>> {
     match opened.map_err(Error::from) {
         Err(error) if error.is_shortage() => Err(error),
@@ -43,7 +43,7 @@ pub(super) fn files_beside(env: &dyn Env, descriptor: &Descriptor, index: &str) 
 }
 
 impl Shared {
-    /// Opens the attached indexes that an SSTable has.
+    /// Opens the attached indexes that an SSTable has files of.
     pub(crate) fn open_attached(
         &self,
         table: &Arc<TableSchema>,
@@ -124,7 +124,7 @@ impl Shared {
             .all(|sstable| sstable.index(live.name()).is_some())
     }
 
-    /// Builds an attached index for every SSTable without it. Returns false if it was stopped.
+    /// Builds an attached index for every SSTable without it. Returns false if the build was stopped.
     pub(crate) fn build_attached(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<bool> {
         loop {
             let view = store.view().clone();
@@ -155,7 +155,7 @@ impl Shared {
         sstable: &Arc<LiveSSTable>,
     ) -> Result<()> {
         let written = self.make_part(store, live, sstable);
-        // DROP INDEX sets `is_dropped` before it removes the parts: it may have come to this SSTable before the part was there.
+        // DROP INDEX sets `is_dropped` before it removes the parts, and may have passed this SSTable before its part was added.
         if live.is_dropped() {
             if let Ok(Some(part)) = &written {
                 sstable.remove_index(part);
@@ -182,7 +182,7 @@ impl Shared {
         let only = TableIndexes(vec![live.clone()]);
         let known = self.open_row_numbers(&table, &only, sstable)?;
         if known.is_none() {
-            // Files of the index that are damaged, or of another table.
+            // The file of row numbers is missing, or cannot be used.
             let rows = PathBuf::from(format!("{}{}", base_of(descriptor), RowNumbersFile::NAME));
             self.env.remove_file_if_any(&rows)?;
         }
@@ -255,7 +255,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the files of an index beside an SSTable. A build of the index that a DROP INDEX stops may remove its own at the same time.
+    /// Removes the files of an index beside an SSTable. A build of the index may remove the same files when DROP INDEX stops it.
     fn remove_beside(&self, descriptor: &Descriptor, index: &str) -> Result<()> {
         for path in files_beside(&*self.env, descriptor, index)? {
             self.env.remove_file_if_any(&path)?;
@@ -263,8 +263,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Compares an index with the rows of an SSTable: returns the number of rows, and whether the index is right. `None` if the index
-    /// must be compared by its files.
+    /// Compares an index with the rows of an SSTable: returns the number of rows, and whether the index is right. `None` if the files
+    /// of the index must be compared instead.
     pub(super) fn compare_rows(
         &self,
         store: &Arc<TableStore>,

@@ -1,4 +1,4 @@
-//! Writes missing entries into a hidden table, and removes stale ones, without a change of its table. They are not logged.
+//! Writes missing entries into a hidden table, and removes stale ones, without a change of its table. These writes are not logged.
 
 use ilion_index::{EntryMark, HiddenTable};
 use ilion_rows::Mutation;
@@ -11,7 +11,7 @@ pub(super) struct Beside<'a> {
     pub shared: &'a Shared,
     pub store: &'a TableStore,
     pub hidden: &'a TableStore,
-    /// [`TableStore::import_mark`] of the table before anything was looked up.
+    /// [`TableStore::import_mark`] of the table, taken before the first look-up.
     pub since: u64,
 }
 
@@ -23,10 +23,10 @@ impl Beside<'_> {
         self.apply(entry);
     }
 
-    /// Removes entries that had no row. Returns false and removes none if the rows may be in an import that was running.
+    /// Removes entries that had no row. Returns false and removes no entry if the rows may be in an import that was running.
     pub(super) fn remove(&self, index: &dyn HiddenTable, stale: &[EntryMark]) -> bool {
         let now_secs = self.shared.now_secs();
-        // Held for the same reason, and so that no import begins.
+        // Held so that the hidden memtable is not frozen apart from the table's, and so that no import begins.
         let _active = self.store.active.read();
         let are_settled = self.store.are_settled(self.since);
         if are_settled {

@@ -2,7 +2,7 @@
 //!
 //! An index receives every write after its creation, at which the memtable is frozen. Older data is flushed, and then read
 //! once, in the order of the table, into memtables of the build, which become SSTables of the hidden table. After each of these the
-//! last complete partition is saved, so that a build continues after a restart. An entry that is written twice does no harm.
+//! last complete partition is saved, so that a build continues after a restart. It does no harm if an entry is written twice.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,12 +32,12 @@ use crate::view::Frozen;
 use crate::work::Work;
 use crate::{Error, Result};
 
-/// Memory of entries from which on a build writes an SSTable.
+/// When collected entries take this much memory, a build writes them as an SSTable.
 const GATHERED_BYTES_MAX: usize = 32 << 20;
 /// The file with the key of the last complete partition of a build.
 const PROGRESS_FILE: &str = "build-progress";
 const PROGRESS_BYTES_MAX: u64 = 1 << 17;
-/// Its kind in the list of compactions. Compat: `OperationType.INDEX_BUILD`.
+/// The kind of a build in the list of compactions. Compat: `OperationType.INDEX_BUILD`.
 const KIND: &str = "Secondary index build";
 
 /// How a build ended.
@@ -87,7 +87,7 @@ impl Shared {
                         }
                         self.ask_to_build(&store, &live);
                     }
-                    // Its class is unknown, so it misses the writes from now on.
+                    // The class of the index is unknown, so the index misses the writes from now on.
                     _ if built.contains(&name) => self.set_built(&name, false)?,
                     _ => {}
                 }
@@ -115,7 +115,7 @@ impl Shared {
                 }
                 match store.is_empty() {
                     true => match self.finish_build(live) {
-                        // The background tries it until it succeeds.
+                        // The background retries the build until it succeeds.
                         Err(error) if error.is_shortage() => self.ask_to_build(store, live),
                         finished => finished?,
                     },
@@ -141,7 +141,7 @@ impl Shared {
         match self.build_index(store, &live) {
             Ok(BuildEnd::Built) => tracing::info!(?store, index, "the index is built"),
             Ok(BuildEnd::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
-            // Its files were removed meanwhile.
+            // The files of the index were removed during the build.
             Err(error) if live.is_dropped() => {
                 tracing::info!(?store, index, %error, "the build of the index ended, since it was dropped");
             }
@@ -184,8 +184,8 @@ impl Shared {
         Ok(end)
     }
 
-    /// Marks an index as built, and then lists it: a client that finds it listed can use it. After a crash in between it is
-    /// built again.
+    /// Marks an index as built, and then lists it: a client that finds it listed can use it. After a crash in between, the next start
+    /// builds it again.
     ///
     /// Requires: `schema_change` is held.
     fn finish_build(&self, live: &LiveIndex) -> Result<()> {
@@ -226,7 +226,7 @@ impl Shared {
     }
 
     /// Drops all entries. The table's memtable is frozen at the same moment, so that the build finds all rows on disk whose entries
-    /// were dropped from memory.
+    /// are dropped from memory here.
     fn empty_hidden(&self, store: &Arc<TableStore>, hidden: &Arc<TableStore>) -> Result<()> {
         let gone = {
             let _maintenance = store.maintenance.alone();
@@ -242,7 +242,7 @@ impl Shared {
                 true => list_directory(&*self.env, &hidden.directory)?,
                 false => Vec::new(),
             };
-            // SSTables that could not be opened at the start.
+            // Remove SSTables that could not be opened at the start, too.
             for listed in there {
                 if !gone
                     .iter()
@@ -406,7 +406,7 @@ struct HiddenBuild<'a> {
     scratch: Vec<u8>,
     /// The last complete partition.
     complete: Option<DecoratedKey>,
-    /// The file where it is saved.
+    /// The file where its key is saved.
     progress: Option<PathBuf>,
 }
 
@@ -467,7 +467,7 @@ impl<'a> HiddenBuild<'a> {
             if self.hidden.is_dropped.load(Ordering::Acquire) {
                 return Err(Error::Read(ReadError::Aborted("the index was dropped")));
             }
-            // The build's memtable was not counted before; the flush subtracts it.
+            // The build's memtable was not counted in the budget before; the flush subtracts it.
             let bytes = frozen.size_bytes();
             self.shared.budget.grow(bytes.cast_signed());
             let pace = FlushPace::begin(self.shared, [&self.hidden.maintenance; 2], Haste::Now, bytes);

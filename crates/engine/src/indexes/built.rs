@@ -1,4 +1,4 @@
-//! `system."IndexInfo"`: the list of built indexes. Compat: `SystemKeyspace.setIndexBuilt`; the column `table_name` holds
+//! `system."IndexInfo"`: the list of built indexes. Compat: `SystemKeyspace.setIndexBuilt`; the column `table_name` contains
 //! the keyspace.
 
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ impl Shared {
         Ok(built)
     }
 
-    /// Adds an index to the list or removes it; durable when it returns.
+    /// Adds an index to the list or removes it. The change is durable when this returns.
     pub(crate) fn set_built(&self, name: &IndexName, is_built: bool) -> Result<()> {
         let mutation = self.built_mutation(name, is_built)?;
         self.write(Kind::Mutation, &[mutation])?;
@@ -76,8 +76,8 @@ impl Shared {
         })
     }
 
-    /// Mutations that remove the indexes from the list which a change of the schema creates or drops. They are in the
-    /// record of the change, so that a new index never counts as built because of a dropped one with its name.
+    /// Mutations that remove the indexes that a schema change creates or drops from the list. They are in the record of the
+    /// change, so that a new index never counts as built because of a dropped one with its name.
     pub(crate) fn forget_built(&self, diffs: &[Diff]) -> Result<Vec<Mutation>> {
         let names: BTreeSet<IndexName> = diffs
             .iter()

@@ -24,7 +24,7 @@ pub struct SSTableIndexFacts {
     pub first_token: Token,
     /// Token of the last partition.
     pub last_token: Token,
-    /// Bytes of the files of the index.
+    /// The files of the index, with their sizes in bytes.
     pub files: Vec<(PathBuf, u64)>,
     /// Bytes of the files that all attached indexes of the SSTable share.
     pub shared_bytes: u64,
@@ -37,7 +37,7 @@ impl Engine {
             return Vec::new();
         };
         let env = &*self.shared.env;
-        // A file that was removed meanwhile counts 0 bytes.
+        // A file that was just removed counts 0 bytes.
         let size = |path: PathBuf| {
             let bytes = env.file_size(&path).unwrap_or(0);
             (path, bytes)

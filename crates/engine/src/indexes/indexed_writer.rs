@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableIndexes};
 use crate::{Error, Result};
 
-/// The beginning of the names of an SSTable's files.
+/// Prefix of the paths of an SSTable's files.
 pub(super) fn base_of(descriptor: &Descriptor) -> String {
     let path = descriptor.directory.join(descriptor.base_name());
     format!("{}-", path.display())
@@ -40,7 +40,7 @@ impl TableIndexes {
 
 /// Writers of attached indexes, for an SSTable that is written or read.
 pub(super) struct AttachedWriters {
-    /// `None` if the rows are numbered already.
+    /// `None` if the SSTable already has row numbers.
     pub rows: Option<RowNumbersWriter>,
     pub writers: Vec<Box<dyn SSTableIndexWriter>>,
     /// Number of the next row.
@@ -53,7 +53,7 @@ impl AttachedWriters {
         key: &DecoratedKey,
         row: &Row,
     ) -> std::result::Result<(), ilion_index::Error> {
-        // Empty rows are not in the SSTable.
+        // The SSTable has no empty rows, so they get no number.
         if row.is_empty() {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl AttachedWriters {
         Ok(())
     }
 
-    /// As [`Self::add`], for a plain partition with its token.
+    /// Like [`Self::add`], for a plain partition with its token.
     fn add_plain(
         &mut self,
         token: &Token,
@@ -154,7 +154,7 @@ impl IndexedWriter {
         self.go_on(added)
     }
 
-    /// Continues without the indexes if they cannot be written.
+    /// Gives up the indexes if one cannot be written; the SSTable goes on without them.
     fn go_on(&mut self, told: std::result::Result<(), ilion_index::Error>) -> Result<()> {
         if let Err(error) = told
             && let Some(index_writers) = self.index_writers.take()
@@ -190,9 +190,9 @@ impl IndexedWriter {
     }
 }
 
-/// A plain row with the columns that indexes need.
+/// Makes a row of a plain row, with the columns that indexes need.
 fn copy_of(row: &PlainRow<'_>, observed: &Observed) -> Row {
-    // A plain row has a timestamp.
+    // A plain row always has a timestamp.
     let micros = row.timestamp_micros.unwrap_or(NO_TIMESTAMP);
     let clustering = row.clustering.iter();
     let clustering = clustering.map(|value| value.map(Bytes::copy_from_slice));
@@ -256,7 +256,7 @@ impl Sink for IndexedWriter {
         may_be_plain(self.watch.table())
     }
 
-    /// Needs the token of the partition.
+    /// Returns false for a partition without its token: it is not written then.
     fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
         let Some(token) = partition.token.filter(|_| self.watch.passes_over(partition)) else {
             return Ok(false);
@@ -286,7 +286,7 @@ impl Sink for IndexedWriter {
     }
 }
 
-/// Returns errors of the system; any other error only costs the index of this SSTable.
+/// Returns errors of the operating system. Any other error is logged: this SSTable is then without its indexes.
 pub(super) fn give_up(error: ilion_index::Error) -> Result<()> {
     match error {
         ilion_index::Error::Env(error) => Err(error.into()),
@@ -318,7 +318,7 @@ pub(super) fn begin(
 }
 
 impl Shared {
-    /// `None` in place of an error that only costs an index.
+    /// Returns `None` for an error that only costs an index (see [`give_up`]).
     pub(super) fn keep<T>(&self, made: std::result::Result<T, ilion_index::Error>) -> Result<Option<T>> {
         match made {
             Ok(made) => Ok(Some(made)),

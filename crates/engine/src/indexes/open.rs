@@ -14,7 +14,7 @@ use crate::shared::Shared;
 use crate::table_store::{IndexState, LiveIndex, TableIndexes, TableStore};
 use crate::{Error, Result};
 
-/// Where the hidden table of an index is. Compat: `Directories`, `SECONDARY_INDEX_NAME_SEPARATOR`.
+/// The directory of the hidden table of an index. Compat: `Directories`, `SECONDARY_INDEX_NAME_SEPARATOR`.
 pub(crate) fn directory_of(table: &Path, index: &str) -> PathBuf {
     table.join(format!(".{index}"))
 }
@@ -70,7 +70,7 @@ impl Shared {
         }
     }
 
-    /// Drops an index during a replay, and leaves its files: they may belong to one that was created with the same name later. If
+    /// Drops an index during a replay, but leaves its files: they may belong to an index that was created with the same name later. If
     /// not, they are removed after the replay.
     fn forget_index(&self, live: &LiveIndex) {
         live.state.is_dropped.store(true, Ordering::Release);
@@ -83,7 +83,7 @@ impl Shared {
         }
     }
 
-    /// Removes directories of indexes that the schema does not have. Requires: the log is replayed.
+    /// Removes directories of indexes that the schema does not have. Requires: the replay of the log has ended.
     pub(crate) fn remove_index_leftovers(&self) -> Result<()> {
         let schema = self.schema.load_full();
         for store in self.tables.load().values() {
@@ -116,7 +116,7 @@ impl Shared {
     ) -> Result<Option<Arc<LiveIndex>>> {
         let index = match self.make_index(schema, table) {
             Ok(index) => index,
-            // A directory of a program with other classes of indexes can be opened, too.
+            // Not an error, so that a directory of a program with other classes of indexes can be opened.
             Err(reason) => {
                 let (keyspace, name) = (&table.keyspace, &schema.name);
                 tracing::warn!(%keyspace, index = %name, %reason, "an index is not opened and misses writes: it cannot be used until it is created again");
@@ -125,7 +125,7 @@ impl Shared {
         };
         let hidden = match (index.storage(), old.and_then(|old| old.hidden.as_ref())) {
             (Storage::Attached(_), _) => {
-                // Files of a dropped index with the same name.
+                // Remove files of a dropped index with the same name.
                 if old.is_none() && self.log.get().is_some() {
                     self.detach(store, &schema.name)?;
                 }
@@ -161,8 +161,8 @@ impl Shared {
             .map_err(|error| error.to_string())
     }
 
-    /// The hidden table of an index. At the start it has the files in its directory. If the index is being created, files are those
-    /// of a dropped one with the same name, and are removed.
+    /// The hidden table of an index. At the start it gets the files in its directory. If the index is being created, such files belong to
+    /// a dropped index with the same name, and are removed.
     fn find_hidden(
         &self,
         table: &Arc<TableSchema>,

@@ -18,9 +18,9 @@ use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
 use crate::{Error, Result};
 
-/// Candidates that are skipped one by one before a cursor is opened at the place to skip to.
+/// Number of candidates that are skipped one by one; after that, a cursor is opened at the place to skip to.
 const STEPS_MAX: usize = 16;
-/// Stale entries that are collected before they are removed.
+/// With this many stale entries collected, they are removed.
 const STALE_MAX: usize = 1024;
 
 impl Shared {
@@ -84,8 +84,8 @@ impl Shared {
         Ok(estimate)
     }
 
-    /// Removes entries that were found to be stale, unless the index was dropped or changed meanwhile, or their rows may be in a
-    /// running import: then a later search finds them again.
+    /// Removes stale entries, unless the index was dropped or changed meanwhile, or their rows may be in a running import: then a
+    /// later search finds the entries again.
     fn remove_entries(&self, store: &TableStore, live: &LiveIndex, since: u64, stale: &mut Vec<EntryMark>) {
         let Ok((index, hidden)) = hidden_of(live) else {
             return;
@@ -134,7 +134,7 @@ fn ranges_of(index: &dyn HiddenTable, predicate: &Predicate) -> Result<Vec<KeyRa
         .ok_or_else(|| Error::Refused("the index does not serve the restriction".to_owned()))
 }
 
-/// The partitions to read. A range has few partitions: equal values with different bytes.
+/// The partitions of the hidden table to read. A range has only few partitions: equal values with different bytes.
 fn keys_of(index: &dyn HiddenTable, hidden: &TableStore, predicate: &Predicate) -> Result<Vec<DecoratedKey>> {
     let mut keys = Vec::new();
     for range in ranges_of(index, predicate)? {
@@ -159,14 +159,14 @@ struct HiddenSearch {
     live: Arc<LiveIndex>,
     hidden: Arc<TableStore>,
     table: Arc<TableSchema>,
-    /// Of the table of the index.
+    /// Comparator of the clusterings of `store`.
     comparator: ClusteringComparator,
     key: DecoratedKey,
     /// `None` until the first entry is read.
     cursor: Option<ReadPurge<Box<dyn Cursor>>>,
-    /// The last place that was returned: several entries may lead to one row.
+    /// The last place that was returned, to skip repetitions: several entries may lead to one row.
     given: Option<Place>,
-    /// Read, and not returned yet.
+    /// A candidate that was read, but not returned yet.
     waiting: Option<Candidate>,
     /// [`TableStore::import_mark`] of the table when the search began.
     since: u64,
@@ -220,7 +220,7 @@ impl HiddenSearch {
         Ok(None)
     }
 
-    /// True if the row of this place was returned already.
+    /// True if the row of this place, or the static row of its partition, was already returned.
     fn is_given(&self, place: &Place) -> bool {
         self.given.as_ref().is_some_and(|given| {
             given.key == place.key

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 /// The parts of an index for the sources of one view.
 pub(crate) struct AttachedSources {
-    /// Held so that its files are not removed.
+    /// Keeps the SSTables of the view, so that their files are not removed.
     _view: View,
     memtables: Vec<Arc<dyn MemtableIndex>>,
     sstables: Vec<Arc<dyn SSTableIndex>>,
@@ -75,7 +75,7 @@ impl AttachedSources {
         }))
     }
 
-    /// Rows by nearness.
+    /// Rows by their distance, the nearest first.
     pub(crate) fn nearest(self, live: &LiveIndex, vector: &[f32]) -> Result<Box<dyn Ranked>> {
         let does_not = || Error::Refused(format!("index {} does not rank", live.name()));
         let mut inputs: Vec<Box<dyn Ranked>> = Vec::new();
@@ -94,7 +94,7 @@ impl AttachedSources {
     }
 }
 
-/// Candidates, with the view that they come from.
+/// Candidates together with the view that they come from, which keeps its files.
 struct Holding {
     candidates: Union,
     _sources: AttachedSources,
@@ -110,7 +110,7 @@ impl Candidates for Holding {
     }
 }
 
-/// The next row of each source, the nearest of all first.
+/// Merges the ranked rows of several sources: returns the nearest of their next rows first.
 struct MergedRanks {
     heads: BinaryHeap<Head>,
     /// Sources whose next row is not read yet.

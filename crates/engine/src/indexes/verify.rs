@@ -1,7 +1,7 @@
 //! Compares an index with its table, row by row and entry by entry, while both are in use.
 //!
 //! A row that seems wrong is read again before it is counted, since it may have changed meanwhile. Stale entries
-//! are no error: searches find and remove them.
+//! are not an error: searches find and remove them.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::{Engine, Result};
 /// What to do with wrong entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexRepair {
-    /// They are counted.
+    /// Wrong entries are only counted.
     #[default]
     None,
-    /// They are repaired.
+    /// Wrong entries are counted and repaired.
     Repair,
 }
 
@@ -35,14 +35,14 @@ pub enum IndexRepair {
 pub struct IndexVerification {
     /// Rows of the table that were compared.
     pub rows: u64,
-    /// Entries of the index that were compared; for an attached index, SSTables that have it.
+    /// Entries of the index that were compared; for an attached index, the number of SSTables that have it.
     pub entries: u64,
-    /// Entries that are missing; for an attached index, SSTables without it.
+    /// Entries that are missing; for an attached index, the number of SSTables without it.
     pub missing: u64,
-    /// Entries of rows that do not have the value any more; for an attached index, SSTables whose index does not match their
-    /// rows.
+    /// Entries of rows that do not have the value any more; for an attached index, the number of SSTables whose index does not match
+    /// their rows.
     pub stale: u64,
-    /// How many of the missing and stale ones were repaired.
+    /// How many of the missing and stale entries (or parts of an attached index) were repaired.
     pub repaired: u64,
 }
 
@@ -104,7 +104,7 @@ impl Verifier<'_> {
         self.look_for_missing(&mut found, checking)?;
         self.look_for_stale(&mut found, checking)?;
         if found.repaired > 0 {
-            // Repairs are not logged.
+            // Repairs are not logged, so they must be flushed.
             self.shared.flush_table(self.store)?;
         }
         Ok(found)
@@ -264,7 +264,7 @@ impl Verifier<'_> {
     }
 }
 
-/// The share of a ring of hashes that lies before a token. What is in the order of its keys has no such share. Pure.
+/// The share of the ring that lies before a token, for hash partitioners; 0 for partitioners that keep the order of the keys. Pure.
 #[expect(clippy::cast_precision_loss, reason = "a share for operators")]
 fn share_before(token: &Token) -> f64 {
     match token {

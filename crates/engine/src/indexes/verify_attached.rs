@@ -1,5 +1,5 @@
-//! Compares an attached index with its table: its files beside each SSTable are written once more from the rows, under other names,
-//! and compared byte by byte.
+//! Compares an attached index with its table: writes its files once more from the rows of each SSTable, under other names,
+//! and compares the bytes.
 //!
 //! An index of vectors is a graph. Many graphs are right for the same rows, so its vectors are compared with those of the rows.
 
@@ -16,7 +16,7 @@ use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
 use crate::tasks::Checking;
 
-/// The beginning of the names of files that are written to be compared.
+/// Prefix of the names of files that are written to be compared.
 const WRITTEN_ANEW: &str = "verify-";
 /// Bytes that are compared at once.
 const COMPARED_BYTES: usize = 1 << 18;
@@ -30,7 +30,7 @@ impl Shared {
         repair: IndexRepair,
         checking: &mut Checking<'_>,
     ) -> Result<IndexVerification> {
-        // A build removes files of the same names.
+        // A build removes files with the same names, so none may run meanwhile.
         let _building = live.state.building.lock();
         let mut found = IndexVerification::default();
         let view = store.view().clone();
@@ -60,7 +60,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// The number of rows, and whether the index matches them.
+    /// Returns the number of rows, and whether the index matches them.
     fn compare_beside(
         &self,
         store: &Arc<TableStore>,
@@ -70,7 +70,7 @@ impl Shared {
         let descriptor = sstable.descriptor();
         let prefix = format!("{WRITTEN_ANEW}{}-Index+{}+", descriptor.base_name(), live.name());
         let written = || self.named(&descriptor.directory, &prefix);
-        // Files of a verification that was interrupted.
+        // Remove files of an interrupted verification.
         self.remove_all(&written()?)?;
         let compared = self
             .write_beside(store, live, sstable, WRITTEN_ANEW)
@@ -92,7 +92,7 @@ impl Shared {
         Ok(())
     }
 
-    /// True if the files of the index have the bytes of those that were written now.
+    /// True if the files of the index have the same bytes as the files that were written now.
     fn are_same(&self, descriptor: &Descriptor, index: &str, anew: &[PathBuf]) -> Result<bool> {
         let beside = files_beside(&*self.env, descriptor, index)?;
         if beside.len() != anew.len() {

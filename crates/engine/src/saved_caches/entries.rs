@@ -52,12 +52,12 @@ impl EntryDraft {
     }
 }
 
-/// An entry as it is in the file.
+/// An entry of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SavedEntry {
     pub(super) table: TableId,
     pub(super) key: Bytes,
-    /// `None` for a row.
+    /// The name of a counter's cell; `None` for an entry of the row cache.
     pub(super) cell: Option<Bytes>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct SavedEntry {
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     pub(super) entries: Vec<SavedEntry>,
-    /// Why not all of it is used, for the operator.
+    /// Why some entries are not used, for the operator.
     pub(super) complaint: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Saved {
         }
     }
 
-    /// Reads the files of a cache; leaves out what cannot be used.
+    /// Reads the files of a cache; leaves out entries that cannot be used.
     pub(super) fn read(env: &dyn Env, directory: &Path, cache: &str, has_cells: bool) -> Self {
         let contents = match Files::of(env, directory, cache).read() {
             None => return Self::default(),
@@ -106,7 +106,7 @@ impl Saved {
     }
 }
 
-/// An entry: `None` if it is damaged, `Some(None)` if it is one of a hidden table.
+/// Decodes an entry: `None` if it is damaged, `Some(None)` if it belongs to a hidden table.
 fn decode_entry(
     input: &mut Reader<'_>,
     whole: &Bytes,

@@ -1,4 +1,4 @@
-//! The files of a saved cache, as Cassandra 5.0 has them.
+//! The files of a saved cache, in the format of Cassandra 5.0.
 //!
 //! ```text
 //! <Cache>-g.db       := schema_version:uuid entry*                 see `schema_digest`, `entries`, `keys`
@@ -19,16 +19,16 @@ use ilion_schema::TableId;
 use ilion_sstable::crc_file::{CRC_CHUNK_LENGTH, CrcFile};
 use uuid::Uuid;
 
-/// Largest file that is read.
+/// Maximum size of a file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 const TABLES_MAX: usize = 1 << 16;
 const VERSION_BYTES: usize = 16;
 
-/// A table, or the hidden table of an index of it.
+/// A table, or the hidden table of one of its indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SavedTable {
     pub(super) id: TableId,
-    /// Name of the index; empty for the table.
+    /// Name of the index; empty for the table itself.
     pub(super) index: String,
 }
 
@@ -78,12 +78,12 @@ pub(super) struct Files<'e> {
     metadata: PathBuf,
 }
 
-/// Their contents.
+/// The contents of these files.
 pub(super) struct Contents {
     pub(super) metadata: Vec<u8>,
     /// Entries before the first damaged chunk.
     pub(super) entries: Bytes,
-    /// Why these are not all entries.
+    /// Why entries are missing; `None` if these are all.
     pub(super) complaint: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl<'e> Files<'e> {
         Ok(())
     }
 
-    /// Writes all three.
+    /// Writes the three files.
     pub(super) fn write(
         &self,
         schema_version: Uuid,
@@ -127,7 +127,7 @@ impl<'e> Files<'e> {
         self.env.write_atomically(&self.entries, &entries)
     }
 
-    /// `None` if the cache was not saved; else its contents, or why they cannot be used.
+    /// Reads the files: `None` if the cache was not saved, else its contents, or the reason why they cannot be used.
     pub(super) fn read(&self) -> Option<Result<Contents, String>> {
         self.env.exists(&self.entries).then(|| self.read_saved())
     }
@@ -153,7 +153,7 @@ impl<'e> Files<'e> {
     }
 }
 
-/// The bytes before the first damaged chunk.
+/// The bytes before the first damaged chunk, and a message if there is such a chunk.
 fn checked<'b>(bytes: &'b [u8], crcs: &CrcFile) -> (&'b [u8], Option<String>) {
     let chunk_length = crcs.chunk_length as usize;
     let chunks = bytes.chunks(chunk_length);

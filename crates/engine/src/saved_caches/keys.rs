@@ -28,7 +28,7 @@ const SSTABLES_MAX: usize = 1 << 20;
 /// An SSTable of a table or of a hidden table.
 struct Known {
     table: TableId,
-    /// Name of the index; empty for a table.
+    /// Name of the index; empty for the table itself.
     index: String,
     partitioner: Partitioner,
     sstable: Arc<SSTable>,
@@ -96,7 +96,7 @@ impl Shared {
         Ok(files.write(self.schema_version_of_cassandra()?, &metadata, &draft.entries)?)
     }
 
-    /// Loads the key cache. Returns the number of entries, how many of them are in the cache now, and why not all could be used.
+    /// Loads the key cache. Returns the number of saved entries, how many of them are in the cache now, and why some could not be used.
     pub(super) fn load_keys(&self, go_on: &dyn Fn() -> bool) -> (usize, usize, Option<String>) {
         let files = Files::of(&*self.env, &self.options.saved_caches_dir, KEYS);
         let contents = match files.read() {
@@ -191,7 +191,7 @@ impl Shared {
         Some(sstables)
     }
 
-    /// An SSTable that no longer exists; its entries are skipped.
+    /// The form of the index entries of an SSTable that no longer exists; it is needed to skip its entries.
     fn form_of_gone(&self, version: Version, table: &SavedTable) -> IndexForm {
         let store = self.table(table.id);
         let store = match table.index.as_str() {

@@ -1,4 +1,4 @@
-//! The version of the schema by the rules of Cassandra 5.0, which uses a saved cache only with this version in front.
+//! The version of the schema by the rules of Cassandra 5.0, which uses a saved cache only if the file begins with this version.
 //!
 //! ```text
 //! version    := UUID v3 of MD5(MD5(partition*))   table after table, as in `TABLES`; without the node's own keyspaces
@@ -37,7 +37,7 @@ const TABLES: [&str; 11] = [
 const ROW: u8 = 0;
 const STATIC_CLUSTERING: u8 = 3;
 const CLUSTERING: u8 = 4;
-/// A boolean in the digest.
+/// The boolean `false` in the digest.
 const FALSE: u8 = 1;
 
 impl Shared {

@@ -1,7 +1,7 @@
-//! Snapshots that are taken without being asked for: before data is removed, and before compactions.
+//! Snapshots that the engine takes by itself: before data is removed, and before compactions.
 //!
-//! If the disk is full, TRUNCATE and DROP go on without a snapshot, since they may be what makes room again; the log warns. After any
-//! other error the statement is refused, and data and schema stay as they were.
+//! If the disk is full, TRUNCATE and DROP go on without a snapshot, since they may be what makes room again; a warning is logged. After
+//! any other error the statement is refused, and data and schema stay as they were.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub(crate) struct AutoSnapshot(Vec<PathBuf>);
 /// The snapshot of a truncation.
 pub(crate) struct TruncatedSnapshot {
     making: Making,
-    /// Not at once if the table was empty: it only gets a snapshot if something is written before it is emptied.
+    /// False at first if the table was empty: it gets a snapshot only if it is written to before it is emptied.
     is_linked: bool,
 }
 
-/// `None` if the disk is full.
+/// Returns `None` for the error that the disk is full.
 fn unless_full<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(error) if error.is_no_space() => {
@@ -44,17 +44,17 @@ fn is_certainly_refused(error: &Error) -> bool {
 }
 
 impl Shared {
-    /// Flushes a table that is about to be emptied if its settings ask for a snapshot; returns false if there will be none.
+    /// Flushes a table that is about to be emptied, if its settings require a snapshot; returns false if there will be none.
     pub(crate) fn prepare_truncated(&self, store: &Arc<TableStore>) -> Result<bool> {
-        // A view is filled from its table again.
+        // A view needs no snapshot: it can be filled again from its table.
         if store.schema().kind == TableKind::View || !self.is_auto_snapshot_wanted(store) {
             return Ok(false);
         }
         Ok(store.is_empty() || unless_full(self.flush_table(store))?.is_some())
     }
 
-    /// Links the SSTables of a table that is about to be emptied. Returns `None` if the disk is full. Requires: its files and those of
-    /// its hidden tables are held alone (`maintenance`), and so is `changing`.
+    /// Links the SSTables of a table that is about to be emptied. Returns `None` if the disk is full. Requires: the caller holds all locks
+    /// of the files of the table and of its hidden tables (`maintenance`), and `changing`.
     pub(crate) fn begin_truncated(&self, store: &Arc<TableStore>) -> Result<Option<TruncatedSnapshot>> {
         let tag = self.free_tag(store, |millis, table| format!("truncated-{millis}-{table}"));
         let created_millis = self.env.now_micros().div_euclid(1000);
@@ -73,10 +73,11 @@ impl Shared {
         Ok(Some(TruncatedSnapshot { making, is_linked }))
     }
 
-    /// Writes what came since the flush into the snapshot, and shows it: it has everything then that the truncation removes. Returns
+    /// Writes the rows since the flush into the snapshot, and shows it: it then has all data that the truncation removes. Returns
     /// `None` if the table is empty, or the disk is full.
     ///
-    /// Requires: as for [`Self::begin_truncated`]; `tables` are the table and its hidden tables, and `active` of each is held exclusively.
+    /// Requires: the locks of [`Self::begin_truncated`]; `tables` are the table and its hidden tables, and `active` of each is held
+    /// exclusively.
     pub(crate) fn finish_truncated(
         &self,
         store: &Arc<TableStore>,
@@ -124,14 +125,14 @@ impl Shared {
         }))
     }
 
-    /// Removes the snapshot of a truncation that was refused, unless it may be in the log all the same.
+    /// Removes the snapshot of a truncation that was refused, unless the truncation may be in the log all the same.
     pub(crate) fn take_back_truncated(&self, snapshot: &TruncatedSnapshot, error: &Error) {
         if is_certainly_refused(error) {
             self.unmake(&snapshot.making);
         }
     }
 
-    /// Takes snapshots of the tables that a change of the schema drops, if their settings ask for it.
+    /// Takes snapshots of the tables that a schema change drops, if the settings require it.
     pub(crate) fn snapshot_before_drop(&self, diffs: &[Diff]) -> Result<AutoSnapshot> {
         let dropped = diffs.iter().filter_map(|diff| match diff {
             Diff::Table(Transition::Dropped(table)) => self.table(table.id),
@@ -161,7 +162,7 @@ impl Shared {
         Ok(unless_full(taken)?.map_or_else(AutoSnapshot::default, AutoSnapshot))
     }
 
-    /// Compat: a snapshot of an empty table would only have its statements, so there is none.
+    /// Whether a table gets an automatic snapshot. Compat: an empty table gets none, since it would only have its statements.
     fn is_auto_snapshot_due(&self, store: &TableStore) -> bool {
         let has_data = !store.is_empty() || store.set_aside_reason().is_some();
         self.is_auto_snapshot_wanted(store) && has_data
@@ -184,9 +185,9 @@ impl Shared {
         }
     }
 
-    /// Takes a snapshot before a compaction, if the settings ask for it.
+    /// Takes a snapshot before a compaction, if the settings require it.
     pub(crate) fn snapshot_before_compaction(&self, store: &Arc<TableStore>) -> Result<()> {
-        // Hidden tables are in the snapshots of their tables.
+        // Hidden tables have no snapshots of their own: they are in those of their tables.
         if !self.options.snapshots.is_before_compaction || self.table(store.id).is_none() {
             return Ok(());
         }
@@ -196,7 +197,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The first tag from now on that the table has no snapshot of.
+    /// The first tag with a time from now on for which the table has no snapshot.
     fn free_tag(&self, store: &TableStore, tag: impl Fn(i64, &str) -> String) -> String {
         let table: Arc<TableSchema> = store.schema();
         let now_millis = self.env.now_micros().div_euclid(1000);

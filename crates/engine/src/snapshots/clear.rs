@@ -1,6 +1,6 @@
-//! Removing snapshots: on request, when they have expired, and what a crash left unfinished.
+//! Removes snapshots: on request, when they have expired, and those that a crash left unfinished.
 //!
-//! A snapshot is renamed first, then removed: it is there as a whole or not at all.
+//! A snapshot is renamed first, then removed: so it is either whole or has no tag.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -13,11 +13,11 @@ use crate::{Error, Result};
 /// Which snapshots to remove. All conditions must be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotChoice {
-    /// Those with this tag; `None` selects all tags.
+    /// Snapshots with this tag; `None` selects all tags.
     pub tag: Option<String>,
-    /// Those of tables in these keyspaces; empty: in any.
+    /// Snapshots of tables in these keyspaces; empty selects all keyspaces.
     pub keyspaces: Vec<String>,
-    /// Those that were taken before this time, milliseconds since 1970.
+    /// Snapshots that were taken before this time, milliseconds since 1970.
     pub before_millis: Option<i64>,
 }
 
@@ -32,7 +32,7 @@ impl Shared {
         })
     }
 
-    /// Removes the chosen snapshots, and what was left unfinished. Requires: `Snapshots::changing` is held.
+    /// Removes the chosen snapshots, and unfinished ones. Requires: `Snapshots::changing` is held.
     fn clear_those(&self, is_chosen: impl Fn(&SnapshotDirectory) -> bool) -> Result<u64> {
         let mut count = 0;
         let mut failed = None;
@@ -53,7 +53,7 @@ impl Shared {
                 }
                 Ok(()) => {}
                 Err(error) => {
-                    // The others are removed all the same.
+                    // Returned at the end: the other snapshots are removed all the same.
                     let _ = failed.get_or_insert(error);
                     continue;
                 }
@@ -65,7 +65,7 @@ impl Shared {
         failed.map_or(Ok(count), Err)
     }
 
-    /// Removes a snapshot: whole, or not at all as far as readers and a start can see.
+    /// Removes a snapshot. Readers and a start see it whole or not at all.
     pub(super) fn remove_snapshot(&self, directory: &Path) -> Result<()> {
         let env = &*self.env;
         let parent = directory.parent().unwrap_or(Path::new("."));
@@ -88,13 +88,13 @@ impl Shared {
         let _ = self.env.remove_dir(table);
     }
 
-    /// Removes expired snapshots if it is time for it. A failure is logged, and the next tick tries again.
+    /// Removes expired snapshots if one is due. A failure is logged, and a later tick tries again.
     pub(crate) fn expire_snapshots(&self) {
         let now_millis = self.env.now_micros().div_euclid(1000);
         if now_millis < self.snapshots.next_expiry_millis.load(Ordering::Relaxed) {
             return;
         }
-        // The current holder may take long.
+        // Does not wait, since the current holder may take long; the next tick tries again.
         let Some(_changing) = self.snapshots.changing.try_lock() else {
             return;
         };
@@ -118,7 +118,7 @@ impl Shared {
             .filter(|entry| !entry.is_hidden())
             .filter_map(expiry)
             .min();
-        // One millisecond later: a snapshot is kept to the end of the one that it names.
+        // Plus one: a snapshot is kept to the end of the millisecond that its manifest names.
         let next = next.map_or(i64::MAX, |millis| millis.saturating_add(1));
         self.snapshots.next_expiry_millis.store(next, Ordering::Relaxed);
         Ok(removed)

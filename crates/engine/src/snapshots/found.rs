@@ -1,4 +1,4 @@
-//! Which snapshots there are, by the directories on disk: also those of dropped tables, and of a Cassandra.
+//! Finds snapshots by the directories on disk, including those of dropped tables, and those that Cassandra made.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -23,17 +23,17 @@ pub struct SnapshotFacts {
     pub table_id: TableId,
     /// Its tag.
     pub tag: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: PathBuf,
     /// When it was taken, milliseconds since 1970.
     pub created_millis: i64,
-    /// When it expires; `None` is never.
+    /// When it expires, milliseconds since 1970; `None` is never.
     pub expires_millis: Option<i64>,
     /// It was taken for a repair of Cassandra.
     pub is_ephemeral: bool,
     /// Bytes of its files.
     pub size_bytes: u64,
-    /// Bytes of those that the table does not have any more.
+    /// Bytes of its files that the table does not have any more.
     pub true_size_bytes: u64,
 }
 
@@ -42,9 +42,9 @@ pub(super) struct SnapshotDirectory {
     pub keyspace: String,
     pub table: String,
     pub table_id: TableId,
-    /// The table's directory.
+    /// The directory of the table.
     pub directory: PathBuf,
-    /// Its name: a tag, or a hidden name.
+    /// The name of the snapshot's directory: a tag, or a hidden name.
     pub name: String,
 }
 
@@ -57,7 +57,7 @@ impl SnapshotDirectory {
         self.name.starts_with('.')
     }
 
-    /// What it says of itself, and when it was made.
+    /// The manifest, and the time when the snapshot was made, in milliseconds since 1970.
     pub(super) fn manifest(&self, env: &dyn Env) -> (Manifest, i64) {
         let path = self.path().join(MANIFEST_FILE);
         let text = env.read_all(&path, MANIFEST_BYTES_MAX);
@@ -74,7 +74,7 @@ impl SnapshotDirectory {
     }
 }
 
-/// Name below the table's directory, and size.
+/// Sizes of files in bytes, by their names below the table's directory.
 type FileSizes = HashMap<String, u64>;
 
 impl Shared {
@@ -171,7 +171,7 @@ fn table_of(directory: &str) -> Option<(&str, TableId)> {
     (!table.is_empty()).then_some((table, TableId(id)))
 }
 
-/// The names of the directories in a directory; none if it does not exist.
+/// The names of the directories in a directory; empty if it does not exist.
 fn directories(env: &dyn Env, directory: &Path) -> Result<Vec<String>> {
     let entries = match env.list(directory) {
         Err(error) if error.is_not_found() => return Ok(Vec::new()),
@@ -181,7 +181,7 @@ fn directories(env: &dyn Env, directory: &Path) -> Result<Vec<String>> {
     Ok(directories.map(|entry| entry.name).collect())
 }
 
-/// The files in a directory, and in the directories of hidden tables in it; `None` if it was removed meanwhile.
+/// The files in a directory, and in the directories of hidden tables in it; `None` if the directory was just removed.
 fn files_below(env: &dyn Env, directory: &Path) -> Result<Option<FileSizes>> {
     let entries = match env.list(directory) {
         Err(error) if error.is_not_found() => return Ok(None),

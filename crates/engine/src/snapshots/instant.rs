@@ -1,4 +1,4 @@
-//! Instants as Cassandra's manifests and tools have them: `2026-11-23T23:16:45.252Z`. Pure.
+//! Instants in the form of Cassandra's manifests and tools: `2026-11-23T23:16:45.252Z`. Pure.
 
 use ilion_types::{days_from_civil, print_timestamp};
 
@@ -11,7 +11,7 @@ pub fn print_instant(millis: i64) -> String {
     text
 }
 
-/// Parses an instant in UTC, as a number of milliseconds since 1970; digits below milliseconds are cut.
+/// Parses an instant in UTC, as milliseconds since 1970; smaller digits are cut. `None` if the text is not an instant.
 pub fn parse_instant(text: &str) -> Option<i64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
@@ -30,7 +30,7 @@ pub fn parse_instant(text: &str) -> Option<i64> {
     Some(days * MILLIS_PER_DAY + ((hour * 60 + minute) * 60 + second) * 1000 + millis)
 }
 
-/// Three numbers of this many digits.
+/// Parses three numbers with these counts of digits.
 fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(separator);
     let mut numbers = [0; 3];

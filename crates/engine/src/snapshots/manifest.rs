@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::instant::{parse_instant, print_instant};
 
-/// What a snapshot says of itself.
+/// The contents of a snapshot's manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
-    /// Names of the Data.db files; those of a hidden table with its directory in front.
+    /// Names of the Data.db files; names of a hidden table begin with its directory.
     pub files: Vec<String>,
-    /// When it was taken, milliseconds since 1970; `None` in those of old versions.
+    /// When it was taken, milliseconds since 1970; `None` in manifests of old versions.
     pub created_millis: Option<i64>,
-    /// When it is removed; `None` is never.
+    /// When it expires, milliseconds since 1970; `None` is never.
     pub expires_millis: Option<i64>,
     /// It was taken for a repair of Cassandra.
     pub is_ephemeral: bool,
@@ -43,7 +43,7 @@ impl Manifest {
             .iter()
             .map(|file| file.as_str().map(str::to_owned))
             .collect();
-        // An instant that cannot be read must not count as one that is absent: it may be an expiry.
+        // An instant that cannot be parsed must not count as absent, since it may be an expiry: the manifest is refused.
         let instant = |name: &str| match value.get(name) {
             None | Some(Value::Null) => Some(None),
             Some(Value::Number(seconds)) => seconds.as_f64().map(|seconds| Some(millis_of(seconds))),

@@ -1,9 +1,9 @@
 //! Which tags are accepted. Pure.
 
-/// A hidden name with a suffix must still be a valid file name.
+/// Maximum length of a tag, so that a hidden name (the tag with a dot and a suffix) is still a valid file name.
 const TAG_BYTES_MAX: usize = 200;
 
-/// Refuses a tag that cannot be the name of a directory of its own. Compat: messages are Cassandra's where it has one; Cassandra accepts
+/// Refuses a tag that cannot be the name of a directory. Compat: messages are Cassandra's where it has one; Cassandra accepts
 /// more tags, but does not list snapshots whose tags have other characters than letters, digits, `_` and `-`.
 pub(super) fn check(tag: &str) -> Result<(), String> {
     if tag.is_empty() {

@@ -24,9 +24,9 @@ use crate::{Error, Result};
 
 /// The SSTables of a table, or of the hidden table of an index.
 struct SSTableSet {
-    /// Where they are.
+    /// The directory of the SSTables.
     directory: PathBuf,
-    /// Where their links go, below the snapshot.
+    /// The directory of their links below that of the snapshot; `None` for the snapshot's directory itself.
     subdirectory: Option<String>,
     descriptors: HashSet<Descriptor>,
     /// Keeps their files from being removed.
@@ -47,15 +47,15 @@ impl SSTableSet {
 
 /// A snapshot of a table that does not have its tag yet.
 pub(super) struct Making {
-    /// Where it is made.
+    /// The hidden directory in which it is made.
     hidden: PathBuf,
-    /// Where it will be.
+    /// Its final directory.
     place: PathBuf,
     manifest: Manifest,
 }
 
 impl Shared {
-    /// Takes a snapshot of each table under its tag: of all, or of none. Returns their directories.
+    /// Takes a snapshot of each table under its tag: of all tables, or of none. Returns the directories of the snapshots.
     ///
     /// Requires: `Snapshots::changing` is held.
     pub(super) fn take_snapshots(
@@ -112,7 +112,7 @@ impl Shared {
         }
     }
 
-    /// Gives a snapshot its tag: from now on it is there, also after a crash.
+    /// Gives a snapshot its tag by a rename: from now on it exists, also after a crash.
     pub(super) fn show(&self, making: &Making) -> Result<()> {
         let manifest = making.hidden.join(MANIFEST_FILE);
         self.env
@@ -126,7 +126,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes a snapshot of a call that failed. What cannot be removed now has a hidden name, or is a whole snapshot.
+    /// Removes a snapshot of a call that failed. If that fails, too, a hidden directory or a whole snapshot stays.
     pub(super) fn unmake(&self, making: &Making) {
         for directory in [&making.hidden, &making.place] {
             if self.env.exists(directory)
@@ -135,7 +135,7 @@ impl Shared {
                 tracing::warn!(directory = %directory.display(), %error, "a snapshot that failed cannot be removed");
             }
         }
-        // Fails if there are other snapshots.
+        // Fails if the directory has other snapshots.
         let _ = self.env.remove_dir(parent_of(&making.place));
         self.snapshots.expires(0);
     }
@@ -145,17 +145,17 @@ impl Shared {
         self.fill(store, making, &sets)
     }
 
-    /// Links the SSTables as they are now. Requires: nobody else flushes, imports or drops (`maintenance`).
+    /// Links the current SSTables. Requires: no other thread flushes, imports or drops (`maintenance`).
     pub(super) fn link_now(&self, store: &Arc<TableStore>, making: &mut Making) -> Result<()> {
         let sets = self.sets_now(store)?;
         self.fill(store, making, &sets)
     }
 
-    /// Makes everything but the manifest, durably.
+    /// Makes everything but the manifest, and syncs it.
     fn fill(&self, store: &Arc<TableStore>, making: &mut Making, sets: &[SSTableSet]) -> Result<()> {
         let env = &*self.env;
         let directory = &making.hidden;
-        // Read behind the SSTables, so that it has each of their columns.
+        // The schema is read after the SSTables, so that it has all of their columns.
         let statements = statements_of(&self.schema.load(), &store.schema());
         if env.exists(directory) {
             env.remove_dir_all(directory)?;
@@ -179,7 +179,7 @@ impl Shared {
         Ok(env.write_atomically(&directory.join(SCHEMA_FILE), statements.as_bytes())?)
     }
 
-    /// Writes a memtable as an SSTable of the snapshot, durably. Requires: nobody writes to it.
+    /// Writes a memtable as an SSTable of the snapshot, and syncs it. Requires: no writes to the memtable.
     pub(super) fn write_rest(&self, store: &TableStore, making: &mut Making, rest: &Frozen) -> Result<()> {
         let is_hidden = store.schema().key_order.is_some();
         let subdirectory = is_hidden.then(|| subdirectory_of(store));
@@ -201,7 +201,7 @@ impl Shared {
 
     /// The SSTables of a table and of its hidden tables at one moment.
     fn sets_of(&self, store: &Arc<TableStore>, memtables: SnapshotMemtables) -> Result<Vec<SSTableSet>> {
-        // Meanwhile no other flush adds an SSTable, neither to the table nor to the hidden tables of its indexes.
+        // While this is held, no other flush adds an SSTable, neither to the table nor to the hidden tables of its indexes.
         let _turn = store.maintenance.flush();
         if store.is_dropped.load(Ordering::Acquire) {
             return Err(Error::Refused(format!(
@@ -218,7 +218,7 @@ impl Shared {
     fn sets_now(&self, store: &Arc<TableStore>) -> Result<Vec<SSTableSet>> {
         let mut table = SSTableSet::of(store, None);
         if store.set_aside_reason().is_some() {
-            // It has no SSTables in memory, and its files stay as they are.
+            // A table that is set aside has no SSTables in memory, and its files do not change: list them.
             let files = TableFiles::list(&*self.env, &store.directory)?.unwrap_or_default();
             table
                 .descriptors
@@ -246,7 +246,7 @@ impl Shared {
             }
             let from = set.directory.join(&entry.name);
             match link(env, &from, &target.join(&entry.name)) {
-                // An index was dropped, or is being built anew.
+                // The index was dropped, or is being rebuilt.
                 Err(error) if error.is_not_found() && is_beside(&component) => {}
                 linked => linked?,
             }
@@ -278,7 +278,8 @@ fn is_beside(component: &Component) -> bool {
     matches!(component, Component::Other(_))
 }
 
-/// Gives the file a second name, or copies it where there are no links. Requires: the file is durable, as all of a live SSTable.
+/// Gives the file a second name, or copies it where hard links are not possible. Requires: the file is durable, as files of a live SSTable
+/// are.
 pub(crate) fn link(env: &dyn Env, from: &Path, to: &Path) -> ilion_env::Result<()> {
     match env.hard_link(from, to) {
         Err(error) if error.is_other_file_system() => copy(env, from, to),
@@ -300,7 +301,8 @@ pub(crate) fn statements_of(schema: &Schema, table: &Arc<TableSchema>) -> String
         .collect()
 }
 
-/// The user types that the table uses, also those that only dropped columns or other types use; each after those that it uses.
+/// The user types that the table uses, including types of dropped columns and types that other types use. Each type comes after those
+/// that it uses.
 fn types_of<'a>(keyspace: &'a Keyspace, table: &TableSchema) -> Vec<&'a Arc<UserType>> {
     let dropped = table.dropped.values().map(|column| &column.ty);
     let mut used: Vec<&CqlType> = table
@@ -310,7 +312,7 @@ fn types_of<'a>(keyspace: &'a Keyspace, table: &TableSchema) -> Vec<&'a Arc<User
         .collect();
     used.extend(dropped);
     let mut types = Vec::new();
-    // A type comes after those that it uses: from the last one, all that use it are known.
+    // `sorted_types` puts a type after those that it uses. In reverse order, all users of a type come before it.
     for of in sorted_types(keyspace).into_iter().rev() {
         if used.iter().any(|ty| ty.references_udt(&keyspace.name, &of.name)) {
             used.extend(of.fields.iter().map(|(_, ty)| ty));

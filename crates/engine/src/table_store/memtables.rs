@@ -13,7 +13,7 @@ use crate::live_sstable::LiveSSTable;
 use crate::view::{Frozen, View};
 
 impl TableStore {
-    /// Gives the table another schema. Freezes the memtable, since its rows belong to the old one.
+    /// Gives the table another schema. Freezes the memtable, since its rows belong to the old schema.
     pub(crate) fn alter(&self, env: &dyn Env, schema: Arc<TableSchema>, barrier: impl FnOnce() -> Position) {
         let mut active = self.active.write();
         self.schema.store(schema);
@@ -74,7 +74,7 @@ impl TableStore {
         });
     }
 
-    /// The lowest log position whose record is only in memory; `None` if all is on disk.
+    /// The lowest log position whose record is only in memory; `None` if all records are on disk.
     /// Waits for writers between log and memtable, so that it includes all records from before the call.
     pub(crate) fn first_unflushed(&self) -> Option<Position> {
         drop(self.active.write());

@@ -1,7 +1,7 @@
 //! Reads by io_uring. One thread submits the reads of all others and takes their results, many with one system call.
 //!
-//! The thread sleeps in the kernel until a read is done. [`Inbox::wake`] writes to an eventfd, which the thread always has a read of under
-//! way.
+//! The thread sleeps in the kernel until a read is done. [`Inbox::wake`] writes to an eventfd; the thread always keeps a read of that
+//! eventfd under way.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,7 +18,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::parking::{Given, OnRead, Waiting};
 
-/// Reads at a time.
+/// Maximum number of reads under way.
 const DEPTH: u32 = 256;
 /// `user_data` of the read of the eventfd.
 const WAKE: u64 = u64::MAX;
@@ -31,7 +31,7 @@ pub(super) struct Ring<T> {
 /// Reads on their way to the thread.
 struct Inbox<T> {
     reads: Mutex<Vec<(T, Waiting)>>,
-    /// The thread looks into the inbox only when it is woken.
+    /// True if the thread sleeps: then it looks into the inbox only after it is woken.
     is_asleep: AtomicBool,
     is_stopping: AtomicBool,
     wake: OwnedFd,
@@ -40,12 +40,12 @@ struct Inbox<T> {
 impl<T> Inbox<T> {
     fn wake(&self) {
         if self.is_asleep.swap(false, SeqCst) {
-            // It fails only if the counter is at its maximum: then the thread is woken anyway.
+            // The write fails only if the counter is at its maximum: then the thread is woken anyway.
             let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         }
     }
 
-    /// True if there was nothing to do when the thread said that it sleeps.
+    /// Marks the thread as asleep. Returns false, and takes the mark back, if there is work for it.
     fn may_sleep(&self) -> bool {
         self.is_asleep.store(true, SeqCst);
         let is_empty = self.reads.lock().is_empty() && !self.is_stopping.load(SeqCst);
@@ -57,7 +57,7 @@ impl<T> Inbox<T> {
 }
 
 impl<T: Send + 'static> Ring<T> {
-    /// Starts the thread. Gives `on_read` back where io_uring cannot be had.
+    /// Starts the thread. Returns `on_read` where io_uring is not available.
     pub fn start(on_read: OnRead<T>) -> std::io::Result<Result<Self, OnRead<T>>> {
         let Ok(wake) = eventfd(0, EventfdFlags::CLOEXEC) else {
             return Ok(Err(on_read));
@@ -70,7 +70,7 @@ impl<T: Send + 'static> Ring<T> {
         });
         let (sender, started) = mpsc::channel();
         let of_thread = inbox.clone();
-        // The kernel wants the ring to be made by the thread that uses it.
+        // The ring is made by the thread that uses it, as the kernel requires.
         let thread = std::thread::Builder::new()
             .name("ilion-disk".to_owned())
             .spawn(move || match ring() {
@@ -105,11 +105,11 @@ fn ring() -> std::io::Result<IoUring> {
         .setup_single_issuer()
         .setup_defer_taskrun()
         .build(DEPTH);
-    // Linux before 6.1 does not know these.
+    // Linux before 6.1 does not know these flags.
     cheap.or_else(|_| IoUring::new(DEPTH))
 }
 
-/// A read that the kernel carries out. It writes into the buffer meanwhile.
+/// A read that the kernel carries out. Meanwhile the kernel writes into the buffer.
 struct UnderWay<T> {
     request: T,
     waiting: Waiting,
@@ -121,10 +121,10 @@ struct Thread<T> {
     ring: IoUring,
     inbox: Arc<Inbox<T>>,
     on_read: OnRead<T>,
-    /// By `user_data`.
+    /// The reads under way, indexed by `user_data`.
     under_way: Vec<Option<UnderWay<T>>>,
     free: Vec<usize>,
-    /// Reads for which there was no room.
+    /// Reads that wait, since too many are under way.
     queued: VecDeque<(T, Waiting)>,
     /// Where the kernel writes the counter of the eventfd.
     woken: Box<[u8; 8]>,
@@ -161,7 +161,7 @@ impl<T> Thread<T> {
             }
             let wanted = usize::from(done.is_empty() && self.inbox.may_sleep());
             if self.ring.submit_and_wait(wanted).is_err() {
-                // A signal, or the kernel is short of memory. What was not submitted is submitted next time.
+                // A signal, or the kernel is short of memory. The rest is submitted next time.
                 std::thread::yield_now();
             }
             self.inbox.is_asleep.store(false, SeqCst);
@@ -186,7 +186,7 @@ impl<T> Thread<T> {
         self.is_wake_armed = push(&mut self.ring, &entry);
     }
 
-    /// Passes reads to the kernel, as many as there is room for. Returns those that were read at once.
+    /// Passes as many reads to the kernel as there is room for. Returns those whose bytes were available at once.
     fn push_queued(&mut self) -> Vec<(T, Given)> {
         let mut done = Vec::new();
         while let Some(slot) = self.free.last().copied() {
@@ -246,7 +246,7 @@ impl<T> Thread<T> {
                 waiting.file.count_read(began, waiting.offset, buffer.len());
                 waiting.done(Ok(buffer), began)
             } else {
-                // An error, or fewer bytes: a read on this thread gives the rest, or the error with its path.
+                // An error, or too few bytes: a read on this thread returns all bytes, or the error with its path.
                 waiting.read()
             };
             done.push((request, given));

@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::parking::{OnRead, Waiting};
 
-/// Reads at a time. Disks gain little from more.
+/// Maximum number of reads at a time. Disks gain little from more.
 const THREADS: usize = 32;
 /// A read needs little stack.
 const STACK_BYTES: usize = 128 << 10;

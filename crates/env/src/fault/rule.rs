@@ -30,7 +30,7 @@ pub enum Effect {
     FullMidway,
     /// Changes one bit of the bytes that are read or written; returns no error.
     BitFlip,
-    /// The file's bytes are not in memory: requests that can be parked are ([`crate::parking`]). Concerns every call.
+    /// Acts as if the file's bytes were not in memory: requests that can be parked are parked ([`crate::parking`]). Affects every call.
     Wait,
     /// Sleeps, then executes the operation.
     Delay {

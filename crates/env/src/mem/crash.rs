@@ -10,9 +10,9 @@ use crate::Seeded;
 /// What a power loss does to unsynced data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashRule {
-    /// All of it is lost.
+    /// All unsynced data is lost.
     LoseUnsynced,
-    /// All of it is kept: what kill -9 leaves.
+    /// All unsynced data is kept, as after kill -9.
     KeepAll,
     /// The seed decides: each page is lost, kept or torn at sector borders, and a prefix or any subset of the changed names
     /// survives.

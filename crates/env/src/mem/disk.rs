@@ -251,7 +251,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Durable at once, as `create_dir_all` guarantees.
+    /// Adds a directory that is durable at once, as `create_dir_all` guarantees.
     fn add_dir(&mut self, parent: DirId, name: &str) -> DirId {
         let id = self.next_dir;
         self.next_dir += 1;

@@ -1,4 +1,4 @@
-//! The rows of a block, each encoded as its difference to the one before. A block is decoded without other blocks.
+//! The rows of a block, each encoded as its difference from the previous row. A block is decoded without other blocks.
 
 use ilion_codec::{Reader, Writer};
 use ilion_rows::Clustering;
@@ -72,7 +72,7 @@ fn write_suffix(out: &mut Writer, flags: u8, last: &[u8], next: &[u8]) {
     out.bytes(&next[shared..]);
 }
 
-/// A key or clustering: the length that it shares with the one before, and the range of its own bytes in the block.
+/// A key or clustering: the length of the prefix that it shares with the previous one, and the range of its own bytes in the block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Suffix {
     shared: u32,
@@ -87,7 +87,7 @@ const IS_STATIC: u8 = u8::MAX;
 struct Suffixes {
     suffixes: [Suffix; ROWS],
     count: usize,
-    /// Length of the last one.
+    /// Length of the last key or clustering.
     last_len: u32,
 }
 

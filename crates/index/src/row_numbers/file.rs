@@ -31,7 +31,7 @@ pub struct RowNumbersFile {
 }
 
 impl RowNumbersFile {
-    /// The name of the file behind the base of an SSTable's components.
+    /// The name of the file, which follows the base of an SSTable's component paths.
     pub const NAME: &str = NAME;
 
     /// Opens the file of an SSTable whose components begin with `base` (`.../nb-1-big-`). Reads only its tail.

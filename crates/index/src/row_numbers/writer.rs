@@ -29,7 +29,7 @@ pub struct RowNumbersWriter {
 }
 
 impl RowNumbersWriter {
-    /// Starts for an SSTable whose components begin with `base` (`.../nb-1-big-`).
+    /// Creates the file of an SSTable whose components begin with `base` (`.../nb-1-big-`).
     ///
     /// # Errors
     /// The file cannot be created.

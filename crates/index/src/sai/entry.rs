@@ -4,8 +4,9 @@
 //! record     := token:u64  term_len:u32  order_len:u32  key_len:u32  rest of the term  order  key  clustering  is_there:u8
 //! clustering := (len + 1:uvint  bytes) *              null is 0
 //! ```
-//! Numbers are little-endian. The head of a record is the first eight bytes of its term. The clustering is stored twice: in the
-//! order of its bytes (`order`), and to be decoded. Of records that differ only in `is_there`, the last one counts.
+//! Numbers are little-endian. The head of a record is the first eight bytes of its term. The clustering is stored twice: in a form
+//! whose bytes have the order of clusterings (`order`), and in a form that can be decoded. Of records that differ only in `is_there`,
+//! the last one counts.
 
 use bytes::Bytes;
 use std::cmp::Ordering;
@@ -19,7 +20,7 @@ use crate::clustering_bytes::{decode_clustering, encode_clustering};
 use crate::{Place, RowPart};
 
 const TERM_HEAD_LEN: usize = 8;
-/// Length of the token and the lengths.
+/// Length of the token and the three length fields.
 const HEADER: usize = 20;
 
 /// The order of entries: by term, then by place.
@@ -310,7 +311,7 @@ impl Layout {
     pub(super) fn at(&self, term: &[u8], place: &Place) -> KeptEntry {
         let only = Clustering::default();
         let row = match &place.row {
-            // The start of a partition. Without clustering columns there is no static row, and nothing may be passed over.
+            // The start of a partition. Without clustering columns there is no static row: this is the place of the only row.
             RowPart::Static if !self.has_clusterings() => Some(&only),
             RowPart::Static => None,
             RowPart::Row(clustering) => Some(clustering),

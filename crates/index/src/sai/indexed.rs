@@ -30,7 +30,7 @@ enum Source {
     Entries,
 }
 
-/// What is indexed.
+/// The indexed values of a table, and how they become terms.
 #[derive(Clone, Debug)]
 pub(super) struct Indexed {
     source: Source,
@@ -150,7 +150,7 @@ impl Indexed {
         }
     }
 
-    /// Passes every term of a row to `take`; a term may come more than once. `buffer` is memory to use.
+    /// Passes every term of a row to `take`; a term may come more than once. `buffer` is reused memory.
     #[inline]
     pub(super) fn each_term<E>(
         &self,

@@ -53,7 +53,7 @@ impl TermRange {
         Self { from, to }
     }
 
-    /// The term of a range that can only have one.
+    /// The only term of the range; `None` if it may have several.
     pub(super) fn only(&self) -> Option<&[u8]> {
         let to = self.to.as_ref()?;
         let (last, rest) = to.split_last()?;

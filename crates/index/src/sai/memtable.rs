@@ -1,6 +1,6 @@
 //! The terms of one memtable.
 //!
-//! A search keeps the runs of its start and holds no lock: it returns the entries of that moment.
+//! A search keeps the runs that exist when it starts, and holds no lock: it returns the entries of that moment.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -36,7 +36,7 @@ impl MemtableTerms {
         row.clustering.is_empty() && self.shards.layout.has_clusterings()
     }
 
-    /// Appends the place of a row, as its entries have it.
+    /// Appends the place of a row as its entries encode it.
     #[inline]
     fn encode_place(&self, key: &DecoratedKey, row: &Row, out: &mut Vec<u8>) -> PlaceHeader {
         let is_whole = self.indexed.is_of_partitions() || self.is_static(row);

@@ -11,7 +11,7 @@ use super::lookup::TermRange;
 use super::memtable_runs::{Ends, Shards};
 use crate::{Candidate, Candidates, Place};
 
-/// Number of places of the first pass, and the maximum of a pass.
+/// Number of places of the first pass, and the maximum for later passes.
 const PASS_PLACES: usize = 256;
 const PASS_PLACES_MAX: usize = 1 << 16;
 
@@ -24,7 +24,7 @@ pub(super) struct ByTerm {
 }
 
 impl ByTerm {
-    /// Requires: the range has only one term.
+    /// Starts a search of one term. Requires: the range has only that term.
     pub(super) fn new(shards: Arc<Shards>, range: &TermRange) -> Self {
         let ends = Ends::of(range);
         let walk = Walk::between(&TermOrder, shards.runs(range, &ends), &ends);

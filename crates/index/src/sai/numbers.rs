@@ -11,7 +11,7 @@ use crate::paged::PagedFile;
 /// The result of a lookup: single numbers, and lists to read.
 #[derive(Default)]
 pub(super) struct Found {
-    /// In any order, possibly with duplicates.
+    /// Single row numbers, in any order, possibly with duplicates.
     pub(super) numbers: Vec<u32>,
     pub(super) lists: Vec<ListAt>,
 }
@@ -80,7 +80,7 @@ impl Numbers {
         Ok(Some(least))
     }
 
-    /// Skips all lower numbers.
+    /// Skips all numbers below `number`.
     pub(super) fn seek(&mut self, file: &PagedFile, number: u32) -> Result<(), ReadError> {
         self.index += self.at_hand[self.index..].partition_point(|known| *known < number);
         if !self.is_begun {

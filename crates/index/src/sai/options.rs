@@ -21,7 +21,7 @@ const VECTORS: [&str; 4] = [
 /// Checks options and type; returns the analyzer.
 ///
 /// # Errors
-/// With the message for the client.
+/// An option or the type is invalid; the error has the message for the client.
 pub(super) fn check(definition: &Definition) -> Result<Analyzer, Error> {
     refuse_unknown(
         definition,
@@ -128,7 +128,7 @@ fn analyzer_of(definition: &Definition) -> Result<Analyzer, Error> {
         is_normalized: flag("normalize", false)?,
         is_ascii: flag("ascii", false)?,
     };
-    // Compat: options with their default values make no analyzer.
+    // Compat: options that all have their default values mean no analyzer.
     Ok(if filters == Filters::default() {
         Analyzer::None
     } else {

@@ -71,7 +71,7 @@ impl Patterns {
         if self == Self::None || (is_inner && self == Self::Prefix) {
             return None;
         }
-        // Compat: SASI does not record where in a text a token was.
+        // Compat: SASI does not store the position of a token in its text.
         if self == Self::Contains && analyzer.splits() && matches!(like, Predicate::LikePrefix(_)) {
             return None;
         }

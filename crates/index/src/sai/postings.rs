@@ -1,7 +1,7 @@
 //! Ascending lists of row numbers, in blocks of 128.
 //!
 //! ```text
-//! block := first:u32  width:u8  (number less the one before, less one) * , `width` bits each, low bits first
+//! block := first:u32  width:u8  (number less the previous one, less one) * , `width` bits each, low bits first
 //! list  := block *  (first:u32  block_at:u32) *       the second part only if there is more than one block
 //! ```
 
@@ -22,7 +22,7 @@ pub(super) struct ListAt {
     pub(super) start: u64,
     /// Bytes of all blocks.
     pub(super) blocks_len: u32,
-    /// Number of numbers.
+    /// Count of the row numbers in the list.
     pub(super) count: u32,
 }
 
@@ -215,7 +215,7 @@ impl ListCursor {
         decode_block(&bytes, count, &mut self.numbers).ok_or_else(damaged)
     }
 
-    /// Skips all lower numbers.
+    /// Skips all numbers below `number`.
     pub(super) fn seek(&mut self, file: &PagedFile, number: u32) -> Result<(), ReadError> {
         if self.numbers.last().is_none_or(|last| *last < number) {
             // Finds the last unread block that starts at or below the number.

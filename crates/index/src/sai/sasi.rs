@@ -1,7 +1,7 @@
 //! Options of SASI indexes, with the checks of Cassandra, and their meaning. Pure.
 //!
-//! SASI uses the terms of storage-attached indexes: `mode` selects the LIKE patterns, the analyzer the terms of a text. Not
-//! here: stemming and stop words.
+//! SASI uses the terms of storage-attached indexes: `mode` selects the LIKE patterns, the analyzer the terms of a text. Stemming
+//! and stop words are not implemented.
 
 use ilion_schema::ColumnKind;
 use ilion_types::CqlType;
@@ -36,16 +36,16 @@ const ANALYZERS: &str = "org.apache.cassandra.index.sasi.analyzer.";
 pub(super) struct Options {
     pub(super) analyzer: Analyzer,
     pub(super) patterns: Patterns,
-    /// Texts are not ordered: LIKE and equality only.
+    /// The index does not keep the order of texts: it serves LIKE and equality only.
     pub(super) is_literal: bool,
-    /// Memory for terms while an SSTable is written.
+    /// Memory for terms while an SSTable is written, in bytes.
     pub(super) memory_bytes: usize,
 }
 
 /// Checks options and column.
 ///
 /// # Errors
-/// With the message for the client.
+/// An option or the column is invalid; the error has the message for the client.
 pub(super) fn check(definition: &Definition) -> Result<Options, Error> {
     refuse_unknown(definition, "SASIIndex", &[&OWN, &ANALYSIS])?;
     let column = &definition.column;

@@ -16,12 +16,12 @@ use super::tree::common_len;
 use crate::Error;
 use crate::paged::io;
 
-/// Memory for terms before a run is written.
+/// Memory for terms, in bytes; when it is full, a run is written.
 pub(super) const MEMORY_BYTES: usize = 32 << 20;
 const APPEND_BYTES: usize = 256 << 10;
 const READ_BYTES: usize = 64 << 10;
 const HEAD_LEN: usize = 8;
-/// Rows of a term that are collected from runs before `take` is called.
+/// Maximum number of rows of a term that are collected from runs before `take` is called.
 const NUMBERS_AT_ONCE: usize = 4096;
 /// Number of recent long terms that are remembered.
 const MET: usize = 2048;
@@ -68,7 +68,7 @@ impl Sorter {
     /// Adds a term of a row. Requires: the term is shorter than 64 KiB.
     #[inline]
     pub(super) fn add(&mut self, term: &[u8], number: u32) -> Result<(), Error> {
-        // Twice, since sorting takes the same amount again.
+        // Entries count twice, since sorting needs the same amount again.
         let held = 2 * self.entries.len() * size_of::<Entry>() + self.arena.len();
         if held > self.memory_bytes {
             self.write_run()?;
@@ -113,7 +113,7 @@ impl Sorter {
             sort_by_heads(entries, arena);
             return;
         }
-        // All heads are equal, so the next bytes, which differ, decide sooner.
+        // All heads are equal and decide nothing: replace them by the first bytes in which the terms differ.
         let of_first = term_tail(arena, &first);
         let common = entries
             .iter()
@@ -314,7 +314,7 @@ impl Run {
         Ok(number)
     }
 
-    /// Reads the next pair; false at the end.
+    /// Reads the next pair of term and row; false at the end.
     fn advance(&mut self) -> Result<bool, Error> {
         if self.left == 0 {
             self.fill(1)?;

@@ -121,7 +121,7 @@ impl SSTableIndexWriter for Writer {
     }
 
     fn abandon(self: Box<Self>) {
-        // No file has its final name yet; the sorter removes its runs.
+        // Nothing to do: no file has its final name yet, and the sorter removes its runs.
     }
 }
 
@@ -203,7 +203,7 @@ impl SSTableIndex for Terms {
 struct Search {
     terms: Arc<Terms>,
     numbers: Numbers,
-    /// If partitions are indexed: the partition that a seek went into. It is not returned again.
+    /// If partitions are indexed: the partition that a seek went into. The search does not return it again.
     passed: Option<DecoratedKey>,
 }
 
@@ -224,7 +224,7 @@ impl Candidates for Search {
 
     fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
         if self.terms.indexed.is_of_partitions() && place.row != RowPart::Static {
-            // The number of an indexed partition is that of any of its rows, perhaps a later one.
+            // An indexed partition has the number of any of its rows, perhaps one behind `place`.
             self.passed = Some(place.key.clone());
         }
         let number = self.terms.rows.number_from(place)?;

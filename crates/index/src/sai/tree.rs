@@ -29,7 +29,7 @@ pub(super) const LEAF_BYTES: usize = 1536;
 pub(super) const GROUP_ROWS: [u64; 2] = [1 << 12, 1 << 18];
 /// Maximum number of children of a node or group.
 pub(super) const FANOUT: usize = 64;
-/// More levels than 2^32 rows need.
+/// Maximum number of levels. 2^32 rows need fewer.
 pub(super) const LEVELS_MAX: u8 = 12;
 
 pub(super) const SHARED_LONG: usize = 15;
@@ -44,7 +44,7 @@ pub(super) struct Child {
     pub(super) len: u32,
     /// Number of pairs of term and row below the child.
     pub(super) rows: u64,
-    /// All its rows, united.
+    /// The united list of all its rows; `None` if the file has no such list.
     pub(super) list: Option<ListAt>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Tail {
     pub(super) terms: u64,
     /// Number of pairs of term and row.
     pub(super) rows: u64,
-    /// The description of the terms ([`super::indexed::Indexed::words`]): another definition makes other terms.
+    /// The description of the terms ([`super::indexed::Indexed::words`]). A file with another description has other terms.
     pub(super) definition: Vec<u8>,
     pub(super) first_term: Vec<u8>,
     pub(super) last_term: Vec<u8>,

@@ -193,7 +193,7 @@ impl TreeFile {
         let mut input = Reader::new(&bytes);
         let mut subtrees: Vec<Subtree> = Vec::new();
         let mut separator = Vec::new();
-        // The child before, which ends where the next one starts.
+        // The previous child, which ends where the next one starts.
         let mut pending: Option<Subtree> = None;
         while !input.is_empty() {
             let child = read_child(&mut input, &mut separator).map_err(|_| damaged())?;

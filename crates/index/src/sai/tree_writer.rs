@@ -25,7 +25,7 @@ struct Group {
     children: Vec<Separated>,
     rows: u64,
     numbers: Vec<u32>,
-    /// The list of its only term, if it has one.
+    /// The list of its only term; `None` if it has several terms.
     of_term: Option<ListAt>,
 }
 
@@ -34,7 +34,7 @@ struct Group {
 struct Current {
     term: Vec<u8>,
     count: u32,
-    /// Its rows; if there are more than in the largest group, they are in the list.
+    /// Its rows. If it has more rows than the largest group, they are written to the list instead.
     numbers: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct TreeWriter {
     tail: Tail,
     current: Current,
     list: ListWriter,
-    /// Memory for sorting.
+    /// Reused memory for sorting.
     bits: Vec<u64>,
     leaf: Leaf,
     /// The current group of leaves, and the current group of groups.
@@ -87,8 +87,8 @@ impl TreeWriter {
         })
     }
 
-    /// Adds a term and some of its rows. Requires: terms ascend, rows of a term ascend, and the numbers are below that of all
-    /// rows.
+    /// Adds a term and some of its rows. Requires: terms ascend, rows of a term ascend, and row numbers are below the number of
+    /// all rows.
     pub(super) fn add(&mut self, term: &[u8], numbers: &[u32]) -> Result<(), Error> {
         if self.current.count > 0 && self.current.term != term {
             self.end_term()?;
@@ -117,7 +117,7 @@ impl TreeWriter {
             self.list.add(&numbers, &mut self.file)?;
             Some(self.list.finish(&mut self.file)?)
         };
-        // It becomes a group of its own, on as many levels.
+        // A term with more rows than a group becomes a group of its own, on each level whose groups it exceeds.
         let levels = GROUP_ROWS.iter().filter(|most| rows > **most).count();
         for level in 0..levels {
             self.end_leaf()?;

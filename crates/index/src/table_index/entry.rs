@@ -27,7 +27,7 @@ type Take<'t> = &'t mut dyn FnMut(&EntryPlace<'_>, &[Entry<'_>]);
 /// The path of the cell of a simple column.
 static NO_PATH: Bytes = Bytes::new();
 
-/// True if the cell is live. Reads the clock only if the cell has an end.
+/// True if the cell is live. Reads the clock only if the cell expires.
 fn is_live(cell: CellRef<'_>, when: &dyn When) -> bool {
     cell.local_deletion_secs == NO_DELETION_TIME || (!cell.is_tombstone() && cell.is_live(when.now_secs()))
 }
@@ -193,8 +193,8 @@ impl TableIndex {
         (value.len() < super::VALUE_LEN_LIMIT).then_some(value)
     }
 
-    /// Compat: for a static row, only the partition key is known. The path of an element is stored even so; Cassandra leaves it
-    /// out and does not read it. So elements with the same value do not share an entry here.
+    /// The clustering of an entry. Compat: for a static row, only the partition key is known. The path of an element is stored even then;
+    /// Cassandra leaves it out and does not read it. So, unlike there, elements with the same value do not share an entry.
     fn entry_clustering<'r>(
         &self,
         key: &'r DecoratedKey,

@@ -8,7 +8,7 @@ use ilion_types::{CqlType, KeyOrder, composite_class};
 use super::source::Source;
 use crate::Definition;
 
-/// Compat: `CassandraIndex.indexCfsMetadata`. The id is unique; Cassandra uses that of the base table. Neither writes it.
+/// Compat: `CassandraIndex.indexCfsMetadata`. The id is unique; Cassandra uses that of the base table. Neither writes it to a file.
 pub(super) fn schema(definition: &Definition, source: Source) -> Arc<TableSchema> {
     let base = &definition.table;
     let name = format!("{}.{}", base.name, definition.schema.name);

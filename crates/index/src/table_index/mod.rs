@@ -12,15 +12,15 @@
 //! An entry of a cell has the cell's timestamp and TTL, so it reconciles like the cell: the removal of an entry, with the
 //! timestamp of its cell, hides no entry of a newer cell. Entries of key columns stand for rows, which many cells keep alive.
 //! They have timestamps of the index's own, above all earlier ones, and do not expire. They are removed only after a read has
-//! found that the row is gone. Cassandra gives them the newest timestamp and the TTL of the row, and so loses rows of which a
-//! part expires.
+//! found that the row is gone. Cassandra gives them the newest timestamp and the TTL of the row, and so loses rows when only a
+//! part of them expires.
 //!
 //! Compat: `CassandraIndex`, `CassandraIndexFunctions` and the classes of `index.internal.composites`. Schema and file layout
 //! are the same, so either program can open a directory of the other.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | `source` | what is indexed |
+//! | `source` | the source of indexed values |
 //! | `hidden` | the schema of the hidden table |
 //! | `entry` | entries that a change of a row adds and removes |
 //! | `search` | partitions to read, candidates, stale entries |
@@ -43,7 +43,7 @@ use crate::{
 };
 use source::Source;
 
-/// Cassandra refuses values from here on.
+/// Cassandra refuses values of this length and longer ones.
 const VALUE_LEN_LIMIT: usize = 65535;
 
 /// The class of indexes that CREATE INDEX makes if no class is given.

@@ -32,7 +32,7 @@ impl TableIndex {
                 let mut composite = Vec::new();
                 match encode_composite([&key[..], &value[..]], &mut composite) {
                     Ok(()) => Some(vec![composite.into()]),
-                    // Values of this length are not indexed.
+                    // Values that are too long for a key are not indexed.
                     Err(_) => Some(Vec::new()),
                 }
             }
@@ -51,7 +51,7 @@ impl TableIndex {
         Some(keys.into_iter().map(|key| self.range_of(key)).collect())
     }
 
-    /// Every key that is equal by the type: 1.0 and 1.00 are equal.
+    /// The range of all keys that are equal by the type: 1.0 and 1.00 are equal.
     fn range_of(&self, key: DecoratedKey) -> KeyRange {
         if !self
             .hidden

@@ -1,4 +1,4 @@
-//! What a table index covers.
+//! The source of the values of a table index.
 
 use ilion_schema::{ColumnKind, IndexPart};
 use ilion_types::CqlType;

@@ -69,7 +69,7 @@ impl Gathered {
         }
     }
 
-    /// Approximate memory of its own.
+    /// Approximate bytes of memory of its own.
     pub(super) fn memory_bytes(&self) -> usize {
         match &self.state {
             State::First(..) => 0,
@@ -139,7 +139,7 @@ impl Found {
         }
     }
 
-    /// The memtable's graph with the SSTable's numbers. Built anew if most nodes are gone, since few links would remain.
+    /// The memtable's graph with the SSTable's numbers. Built from scratch if most nodes are gone, since few links would remain.
     fn graph(&mut self, options: Options) -> MemoryGraph {
         let mut numbers = std::mem::take(&mut self.numbers);
         let nodes = ilion_vector::Graph::node_count(&*self.source) as usize;
@@ -150,7 +150,7 @@ impl Found {
         for (node, numbers) in numbers {
             for number in numbers {
                 if let Some(vector) = self.source.vector(node) {
-                    // It was in a graph with the same options, so it cannot be refused.
+                    // Cannot fail: the vector was in a graph with the same options.
                     let _ = graph.insert(number, vector);
                 }
             }

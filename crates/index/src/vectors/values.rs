@@ -7,7 +7,7 @@ use ilion_vector::Options;
 
 use crate::{Definition, RowPart};
 
-/// What is indexed.
+/// The indexed vectors of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Values {
     column: ColumnId,

@@ -10,9 +10,9 @@ use crate::kernel::Kernel;
 use crate::probe::Space;
 use crate::{Error, Graph, Near, Options, Probe};
 
-/// Length of degree and weight.
+/// Length of the degree and weight of a node.
 const NODE_HEAD: usize = 8;
-/// Length of node, index below, and degree.
+/// Length of the node, index below, and degree of an element of an upper level.
 const UPPER_HEAD: usize = 12;
 
 /// A graph in a file.

@@ -25,7 +25,7 @@ pub(super) struct Tail {
     pub(super) node_count: u32,
     /// Number of links that a record of the lowest level has space for.
     pub(super) link_places: u32,
-    /// The same for the levels above.
+    /// Number of links that a record of the upper levels has space for.
     pub(super) upper_link_places: u32,
     /// The greatest squared length of a vector (dot product only).
     pub(super) reach: f32,

@@ -9,7 +9,7 @@ use super::tail::{LABEL_MAX, Tail};
 use crate::memory::MemoryGraph;
 use crate::{Error, Graph as _};
 
-/// Writes a graph that is not inserted into any more. Nodes are numbered in the order of their lowest ordinals. The label, at
+/// Writes a graph. Requires: no more inserts into it. Nodes are numbered in the order of their lowest ordinals. The label, at
 /// most 1024 bytes, identifies the file for the caller ([`crate::FileGraph::label`]).
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub fn write(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result<(
     }
 }
 
-/// A graph of the vectors that have ordinals; `None` if all have.
+/// A graph of the vectors that have ordinals; `None` if all vectors have some.
 fn without_empty(graph: &MemoryGraph) -> Option<MemoryGraph> {
     let is_empty = |id| graph.node(id).is_some_and(|node| node.ordinals.read().is_empty());
     if !(0..graph.node_count()).any(is_empty) {

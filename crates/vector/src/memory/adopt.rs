@@ -22,8 +22,8 @@ impl MemoryGraph {
         self.node(node).map(|node| &*node.vector)
     }
 
-    /// A graph of the nodes of `source` that have ordinals here. This costs a small part of inserting their vectors. Requires:
-    /// `source` is not inserted into any more.
+    /// Makes a graph of those nodes of `source` that have ordinals here. This costs a small part of inserting their vectors. Requires:
+    /// no more inserts into `source`.
     pub fn adopt(source: &Self, mut ordinals: impl FnMut(u32) -> Vec<u32>) -> Self {
         let graph = source.empty();
         let mut numbers = vec![NONE; source.nodes.len() as usize];
@@ -70,7 +70,7 @@ struct Kept<'g> {
 }
 
 impl Kept<'_> {
-    /// The links of a node in a level; links to nodes that were not kept are replaced by the links of those.
+    /// The links of a node in a level. A link to a node that was not kept is replaced by the links of that node.
     fn links(&self, number: u32, old: &Node, level: usize) -> Vec<u32> {
         let old = old.links.get(level).map(|links| links.read().clone());
         let (mut links, mut lost) = (Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 
-/// Node and level in one word; 0 means none.
+/// Node and level in one word; 0 means that there is no entry.
 pub(super) struct Entry(AtomicU64);
 
 impl Entry {

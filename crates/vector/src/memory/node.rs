@@ -45,7 +45,7 @@ impl Node {
         }
     }
 
-    /// The highest level that it is in.
+    /// The highest level that the node is in.
     pub(super) fn level(&self) -> u8 {
         u8::try_from(self.links.len() - 1).unwrap_or(LEVEL_MAX)
     }
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    /// Memory of a node of this level with all its links.
+    /// Bytes of memory of a node of this level with all its links.
     pub(super) fn size_bytes(options: &Options, dimension: usize, level: u8) -> usize {
         let links: usize = (0..=level).map(|level| overgrown(options.links_max(level))).sum();
         let lists = usize::from(level + 1) * size_of::<RwLock<Vec<u32>>>();
@@ -68,17 +68,17 @@ impl Node {
     }
 }
 
-/// The highest level of a node: one in `maximum_node_connections` of the nodes below has it. Computed from the node's number,
-/// so that the same vectors make the same graph.
+/// The highest level of a node: one in `maximum_node_connections` of the nodes of a level is also in the next one. Computed from the
+/// node's number, so that the same vectors make the same graph.
 pub(super) fn level_of(node: u32, options: &Options) -> u8 {
     let connections = f64::from(options.maximum_node_connections.max(2));
-    // In (0, 1].
+    // A number above 0, and at most 1.
     let drawn = ((mixed(u64::from(node)) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     let level = -drawn.ln() / connections.ln();
     level.min(f64::from(LEVEL_MAX)) as u8
 }
 
-/// The finisher of SplitMix64.
+/// The last step of SplitMix64, which mixes the bits of a number.
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

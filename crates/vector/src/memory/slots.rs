@@ -41,7 +41,7 @@ impl<T> Slots<T> {
         Some(number)
     }
 
-    /// The item with a number, if it was added already.
+    /// The item with a number; `None` if it was not added yet.
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<&T> {
         let (bucket, at) = place(number);
