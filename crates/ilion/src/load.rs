@@ -261,7 +261,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a piece, again if the connection breaks. The node ignores a piece that it has already.
+    /// Sends a piece, again if the connection breaks. The node ignores a repeated piece.
     fn send_piece(&self, load: &str, component: &Component, offset: u64, piece: &[u8]) -> Result<(), Unsent> {
         let (offset, crc) = (offset.to_string(), crc32(piece).to_string());
         let parts = [

@@ -41,7 +41,7 @@ fn keyspace_shown<'n>(node: &'n NodeReport, given: Option<&'n str>) -> Option<&'
     }
 }
 
-/// Host id to share of the data, in the given keyspace or the one that [`keyspace_shown`] chooses. `None` if there is no such keyspace.
+/// Host id to share of the data, in the given keyspace or the one that `keyspace_shown` chooses. `None` if there is no such keyspace.
 pub fn ownership<'n>(node: &'n NodeReport, keyspace: Option<&'n str>) -> Option<&'n BTreeMap<String, f64>> {
     let shown = keyspace_shown(node, keyspace)?;
     node.shares.get(shown)

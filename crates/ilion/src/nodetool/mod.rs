@@ -1,7 +1,7 @@
 //! Cassandra's nodetool: `ilion nodetool VERB ...`, or this program under the name `nodetool`.
 //!
 //! Verbs, options, output and exit codes are those of Cassandra 5.0, as far as they make sense for Ilion, so that scripts still work.
-//! `verbs` lists all of them: some are other names for commands of `ilion`, some are implemented here, and some are refused with the reason.
+//! `verbs` lists all of them: some are other names for commands of `ilion`, some are implemented here, some are refused with the reason.
 //!
 //! | module | what |
 //! | --- | --- |

@@ -95,7 +95,7 @@ pub fn version(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Never called for `help`: `route` answers this verb.
+/// Does nothing: the node always has the newest schema. `route` answers the verb `help` before.
 pub fn nothing(_: &Call) -> Result<(), Failure> {
     Ok(())
 }

@@ -60,7 +60,7 @@ impl Round {
         self.place.is_none()
     }
 
-    /// True if the round has [`BYTES_MAX`] bytes or more.
+    /// True if the round has `BYTES_MAX` bytes or more.
     pub fn is_full(&self) -> bool {
         self.bytes >= BYTES_MAX
     }
