@@ -58,7 +58,7 @@ impl Node {
         Self::open_over(env, settings, index_classes, |_, store| Ok(store))
     }
 
-    /// As [`Self::open_with_indexes`], but the query layer uses the storage that `over` makes from the engine and its storage. For clusters.
+    /// As [`Self::open_with_indexes`], but the query layer uses the storage that `over` makes of the engine's. For clusters.
     ///
     /// # Errors
     /// See [`OpenError`].

@@ -42,7 +42,7 @@ pub(super) fn ranges_of(partitioner: Partitioner, tokens: &[String]) -> Vec<Rang
         .collect()
 }
 
-/// The ranges that a node of a cluster owns as first replica, in order. The node also has data of ranges that other nodes own.
+/// The ranges that a node of a cluster owns, in order. As a replica, the node also has data of ranges that other nodes own.
 pub(super) fn ranges_in(view: &ClusterView, strategy: &Strategy) -> Vec<Range> {
     let own_share = view.shares(strategy).get(&view.own).copied().unwrap_or_default();
     let ring = view.ring();

@@ -1,7 +1,7 @@
 //! `system.peers`, `system.peers_v2` and `system_views.gossip_info` of a node of a cluster, computed from its view of the cluster.
 //!
-//! Compat: as Cassandra 5.0.9 fills them. Nodes that are down have rows, nodes that are joining have none. Columns for which Ilion has no
-//! value are null, among them the load of other nodes.
+//! Compat: as Cassandra 5.0.9 fills them. Nodes that are down have rows; nodes that are joining have rows in `gossip_info` only. Columns
+//! for which Ilion has no value are null, among them the load of other nodes.
 
 use ilion_cluster::{ClusterView, MemberView, Phase};
 use ilion_engine::VirtualRow;
