@@ -85,7 +85,7 @@ impl LiveSettings {
         }
     }
 
-    /// Makes this the settings of a member of a cluster: `apply` is called after each change. Only the first call has an effect.
+    /// Makes this the settings of a member of a cluster: `apply` gets the new settings at each change. Only the first call has an effect.
     pub fn of_cluster(&self, apply: impl Fn(&Settings) + Send + Sync + 'static) {
         let _ = self.cluster.set(Box::new(apply));
     }
