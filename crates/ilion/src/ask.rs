@@ -85,7 +85,7 @@ pub fn report<T: DeserializeOwned + Serialize + Display>(
     show(arguments, &report)
 }
 
-/// Prints a report: as JSON, or as text.
+/// Prints a report: as JSON with `--json`, else as text.
 pub fn show<T: Serialize + Display>(arguments: &AdminArguments, report: &T) -> Result<(), Failure> {
     match arguments.json {
         true => say(&serde_json::to_string_pretty(report).map_err(Failure::of)?),
@@ -94,7 +94,7 @@ pub fn show<T: Serialize + Display>(arguments: &AdminArguments, report: &T) -> R
     Ok(())
 }
 
-/// Asks whether the node serves, or only whether it answers.
+/// Succeeds if the node serves clients; with `--alive`, if it answers at all.
 pub fn ready(arguments: &ReadyArguments) -> Result<(), Failure> {
     let (path, good) = match arguments.alive {
         true => ("/healthz", "alive"),
@@ -113,7 +113,7 @@ pub fn flush(arguments: &TableArguments) -> Result<(), Failure> {
     })
 }
 
-/// The chosen tables as parameters of [`ask`].
+/// The keyspace and table that the arguments choose, as parameters of [`ask`].
 pub fn of_tables(tables: &TableArguments) -> [(&'static str, Option<&str>); 2] {
     [
         ("keyspace", tables.keyspace.as_deref()),
@@ -150,7 +150,7 @@ pub fn set_cache_keys(arguments: &CacheKeysArguments) -> Result<(), Failure> {
     })
 }
 
-/// Flushes everything.
+/// Flushes all tables.
 pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
     ask_long(arguments, "drain", &[], Shown::Flushes, |_| {
         "drain: done".to_owned()
@@ -167,7 +167,7 @@ pub fn reload(arguments: &AdminArguments) -> Result<(), Failure> {
     }
 }
 
-/// Requests an action and prints its result: as JSON, or as the text of `told`.
+/// Requests an action and prints its result: as JSON, or as the text that `told` makes of it.
 pub fn ask(
     arguments: &AdminArguments,
     action: &str,
@@ -186,7 +186,7 @@ fn say_done(arguments: &AdminArguments, done: &Value, told: impl Fn(&Value) -> S
     }
 }
 
-/// As [`ask`], with a bar of what the node does meanwhile.
+/// Like [`ask`], with a progress bar until the node answers.
 pub fn ask_long(
     arguments: &AdminArguments,
     action: &str,
@@ -199,7 +199,7 @@ pub fn ask_long(
     Ok(())
 }
 
-/// As [`post`], with a bar of what the node does meanwhile.
+/// Like [`post`], with a progress bar until the node answers.
 pub fn post_long(
     arguments: &AdminArguments,
     action: &str,

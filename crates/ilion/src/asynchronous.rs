@@ -52,7 +52,7 @@ pub struct AsyncStatement {
     statement: Statement,
 }
 
-/// The rows of a result. As [`Rows`], but the next page is read without blocking the task.
+/// The rows of a result. Like [`Rows`], but the next page is read without blocking the task.
 pub struct AsyncRows {
     rows: Rows,
     /// The next page, which is being read. Kept here, so that no page is lost if [`Self::next`] is cancelled.
@@ -67,7 +67,7 @@ fn start<T: Send + 'static>(
     Ok(runtime.spawn_blocking(call))
 }
 
-/// The result of a call; its panic goes on here.
+/// Returns the result of a call, or resumes its panic in this task.
 fn finished<T>(joined: Result<Result<T, Error>, JoinError>) -> Result<T, Error> {
     joined.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),
@@ -106,7 +106,7 @@ impl AsyncDatabase {
         run(move || Database::open_with(&settings)).await.map(Self::from)
     }
 
-    /// The database, for calls that block: [`Database::batch`] does not, [`Batch::add_cql`] hardly.
+    /// The database, for its own methods. These may block the task; [`Database::batch`] does not, and [`Batch::add_cql`] hardly does.
     pub fn database(&self) -> &Database {
         &self.database
     }
@@ -166,7 +166,7 @@ impl AsyncDatabase {
         run(move || database.flush()).await
     }
 
-    /// Drops the database, on a thread that may block. It is closed then if this was the last clone, statement and result.
+    /// Drops the database on a thread that may block. If this was the last clone, statement and result, it closes the database.
     ///
     /// # Errors
     /// There is no runtime.
@@ -209,13 +209,13 @@ impl AsyncStatement {
         self.run(arguments, Rows::opt).await
     }
 
-    /// Executes; `read` takes the result, on the same thread.
+    /// Executes the statement, and has `read` convert the result on the same blocking thread.
     async fn run<T: Send + 'static>(
         &self,
         arguments: impl Arguments,
         read: fn(Rows) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        // Arguments may borrow, values do not.
+        // The blocking call needs owned data: arguments may borrow, serialized values do not.
         let values = arguments.to_values(&self.statement.prepared.variables)?;
         let statement = self.statement.clone();
         run(move || read(statement.execute_values(values)?)).await
@@ -232,7 +232,7 @@ impl AsyncRows {
         self.rows.column_names()
     }
 
-    /// The next row; `None` after the last one. It may be cancelled: no row is lost.
+    /// The next row; `None` after the last one. The future may be dropped before it is ready: no row is lost.
     pub async fn next(&mut self) -> Option<Result<Row, Error>> {
         loop {
             if let Some(row) = self.rows.next_of_page() {
@@ -254,7 +254,7 @@ impl AsyncRows {
         }
     }
 
-    /// All rows that are left, as values of a Rust type.
+    /// All remaining rows, as values of a Rust type.
     ///
     /// # Errors
     /// A row does not fit, or a page cannot be read.

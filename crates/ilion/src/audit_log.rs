@@ -19,7 +19,7 @@ pub fn run(arguments: &AuditLogArguments) -> Result<(), Failure> {
     ];
     let on = match arguments.switch {
         Some(Switch::On) => "true",
-        // They would have no effect.
+        // Without `on`, these options would have no effect.
         _ if given.iter().any(|(_, value)| value.is_some()) => {
             return Err(Failure::Usage(
                 "logger and filters are options of audit-log on".to_owned(),

@@ -7,10 +7,10 @@ use ilion_server::admin::{AdminClient, CompactionReport};
 use ilion_tools::Bar;
 use parking_lot::Mutex;
 
-/// Time between two requests for a node's progress: each may need a login.
+/// Time between two requests for a node's progress. Not shorter, since each request may need a login.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
-/// The bar of one step after another.
+/// A progress bar for steps that follow each other: each step begins a new bar.
 #[derive(Default)]
 pub struct Steps(Mutex<Option<Bar>>);
 
@@ -30,7 +30,7 @@ impl Progress for Steps {
     }
 }
 
-/// What the bar of a request shows.
+/// The work whose progress a bar shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Compactions, builds of indexes and checks that run.
@@ -40,7 +40,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// Bytes that are done, and all of them.
+    /// Bytes done, and total bytes.
     fn of(self, report: &CompactionReport) -> (u64, u64) {
         let pairs: Vec<(u64, u64)> = match self {
             Self::Compactions => {
@@ -59,10 +59,10 @@ impl Shown {
 
 /// Waits for a request to a node, while a bar shows the progress of its work.
 pub fn while_node_works<T>(label: &str, node: &AdminClient, shown: Shown, request: impl FnOnce() -> T) -> T {
-    // Empty while nothing is known.
+    // The bar shows no progress until the node has answered.
     let bar = Bar::of_bytes(label, 1);
     let look = |bar: &Bar| {
-        // A node that does not answer now may do so the next time.
+        // Errors are ignored: the node may answer the next time.
         if let Ok(report) = node.get::<CompactionReport>("/admin/compactions") {
             let (done, total) = shown.of(&report);
             bar.of(total.max(1));

@@ -84,7 +84,7 @@ impl Batch {
     /// Adds a statement with values for its bind markers.
     ///
     /// # Errors
-    /// The text is no CQL or does not fit the schema (without values, [`Self::execute`] tells), or a value does not fit.
+    /// The text is no CQL or does not fit the schema, or a value does not fit. Without values, [`Self::execute`] finds errors of the text.
     pub fn add_cql(&mut self, cql: &str, arguments: impl Arguments) -> Result<&mut Self, Error> {
         if arguments.count() > 0 {
             let statement = self.database.prepare(cql)?;
@@ -117,7 +117,7 @@ impl Batch {
         self.database.rows(executed?, |_| None)
     }
 
-    /// Executes, and waits until the write is durable.
+    /// Executes the batch, and waits until the write is durable.
     fn execute_durably(&self) -> Result<Executed, Error> {
         let executed = match self.execute_members(self.members.clone()) {
             Err(ilion_query::Error::Unprepared { .. }) => self.execute_members(self.prepared_again()?)?,
@@ -136,7 +136,7 @@ impl Batch {
         processor.batch(&mut client, self.kind, members, &ExecuteOptions::default())
     }
 
-    /// The members, with those prepared again that a schema change may have invalidated.
+    /// The members; prepared statements are prepared again, since a schema change may have invalidated them.
     fn prepared_again(&self) -> Result<Vec<(BatchStatement, Values)>, ilion_query::Error> {
         let (client, processor) = (self.database.client(), self.database.node().processor());
         let again = |(statement, values): &(BatchStatement, Values)| {
@@ -152,7 +152,7 @@ impl Batch {
         self.members.iter().map(again).collect()
     }
 
-    /// What the batch has in common with batches of other values.
+    /// The batch without its values, by which costs are counted.
     fn shape(&self) -> Arc<Shape> {
         let (client, processor) = (self.database.client(), self.database.node().processor());
         let of_text = |cql: &str| processor.shape_of(&client, cql, None);

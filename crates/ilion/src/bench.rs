@@ -1,4 +1,4 @@
-//! What this program provides to `ilion bench`: databases in this process, and the administration of nodes.
+//! The parts of this program that `ilion bench` uses: databases in this process, and the administration of nodes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -10,7 +10,7 @@ use ilion_server::admin::{AdminClient, StatusReport};
 use ilion_settings::Loaded;
 use ilion_tools::bench::{Admin, Embedded, Host, Judge, Prepared};
 
-/// This process.
+/// Opens databases in this process, and connects to nodes on this machine.
 pub struct InProcess;
 
 impl Host for InProcess {
@@ -28,7 +28,7 @@ impl Host for InProcess {
 fn settings_of(directory: &Path, assignments: &[String]) -> anyhow::Result<Settings> {
     let mut loaded = Loaded::default();
     loaded.settings.directory = directory.to_path_buf();
-    // Benchmarks drop what they made.
+    // Benchmarks drop their tables; snapshots of these would only take space.
     loaded.settings.auto_snapshot = false;
     for assignment in assignments {
         loaded.set_assignment(assignment)?;

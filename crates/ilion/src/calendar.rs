@@ -29,7 +29,7 @@ impl Date {
         (civil_from_days(i64::from(days)) == wanted).then_some(Self { days })
     }
 
-    /// The day that is so many days after 1970-01-01.
+    /// The day that is `days` days after 1970-01-01.
     pub fn from_days(days: i32) -> Self {
         Self { days }
     }
@@ -93,7 +93,7 @@ impl Time {
         })
     }
 
-    /// The time that is so many nanoseconds after midnight; `None` if that is another day.
+    /// The time `nanos` nanoseconds after midnight; `None` if that is on another day.
     pub fn from_nanos(nanos: i64) -> Option<Self> {
         (0..NANOS_PER_DAY).contains(&nanos).then_some(Self { nanos })
     }

@@ -1,4 +1,4 @@
-//! `ilion cdc`: the changes of a table, of a running node or of the files of a stopped one.
+//! `ilion cdc tail`: the changes of a table, from a running node or from the files of a stopped one.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -14,7 +14,7 @@ use crate::cdc_file::ChangesFile;
 use crate::cli::{CdcTailArguments, ChangeFormat, ServeArguments};
 use crate::serve;
 
-/// Parts of the stream between two looks at the sizes of segments.
+/// The bar is updated after this many parts of the stream, since finding the sizes of segments takes time.
 const PARTS_A_LOOK: u64 = 16;
 
 /// Prints changes until the stream ends.
@@ -68,7 +68,7 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
     }
 }
 
-/// Opens the directory as a start does.
+/// Prints the changes in the files of a stopped node. Opens its directory like a start does, so the log is replayed.
 fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Lines) -> Result<(), Failure> {
     let (env, mut settings) = serve::of_stopped_node(&ServeArguments {
         data: arguments.data.clone(),
@@ -76,7 +76,7 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
         set: arguments.set.clone(),
         ..ServeArguments::default()
     })?;
-    // Changes that were captured before it was switched off can still be read.
+    // Otherwise changes that were captured before CDC was switched off could not be read.
     settings.cdc_enabled = true;
     let node = ServerNode::open(env, &settings).map_err(Failure::of)?;
     let mut changes = ChangeStream::open(&node, order, Identity::Internal).map_err(Failure::Failed)?;
@@ -98,7 +98,7 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
 
 /// Writes the lines of a stream to stdout.
 struct Lines {
-    /// `None`: lines of JSON.
+    /// The Avro file that is written; `None` for lines of JSON.
     file: Option<ChangesFile>,
     has_ended: bool,
     failed: Option<Failure>,
@@ -123,7 +123,7 @@ impl Lines {
 
     /// Writes a line; returns false if no more lines are wanted.
     fn take(&mut self, line: &str) -> bool {
-        // The last line of a stream has a field that no change has.
+        // No change begins with this field: only the last line of a stream has it.
         self.has_ended = line.starts_with("{\"end\":");
         let is_failed = line.starts_with("{\"error\":");
         let outcome = match &mut self.file {

@@ -7,16 +7,16 @@ use ilion_cdc::AvroFile;
 use crate::Failure;
 use crate::sink::line::{Line, Schemas, parse};
 
-/// A file that is made of lines of the node.
+/// An Avro object container file, made from the lines that the node sends.
 pub struct ChangesFile {
     marker: [u8; 16],
     begun: Option<(AvroFile, Schemas)>,
-    /// Where another file would go on.
+    /// Position behind the last change in the file, where another file would begin.
     came_upto: String,
 }
 
 impl ChangesFile {
-    /// A file with this marker, of changes from there on.
+    /// A file with this sync marker, for changes from the position `from` on.
     pub fn new(marker: [u8; 16], from: &str) -> Self {
         Self {
             marker,
@@ -25,7 +25,7 @@ impl ChangesFile {
         }
     }
 
-    /// Takes a line that is not the last one. Returns what is to be written before the next line, often nothing.
+    /// Takes a line, but not the last one of the stream. Returns the bytes to write before the next line, often none.
     pub fn take(&mut self, line: &str) -> Result<Vec<u8>, Failure> {
         match (parse(line), &mut self.begun) {
             (Some(Line::Schemas(schemas)), None) => {
@@ -51,7 +51,7 @@ impl ChangesFile {
                     Vec::new()
                 })
             }
-            // The node is about to wait for changes: readers of the file get what there is.
+            // The node is about to wait for changes: write the unfinished block, so that readers of the file get all changes so far.
             (Some(Line::At(place)), Some((file, _))) => {
                 self.came_upto = place.position;
                 Ok(file.take_block())
@@ -62,7 +62,7 @@ impl ChangesFile {
         }
     }
 
-    /// What is left to be written.
+    /// The last block, which must still be written; may be empty.
     pub fn finish(&mut self) -> Vec<u8> {
         self.begun
             .as_mut()

@@ -304,10 +304,10 @@ pub struct CdcSinkArguments {
     /// Creates topics that do not exist, with the replication factor that the brokers have by default.
     #[arg(long)]
     pub create_topics: bool,
-    /// With --create-topics: so many partitions [default: that of the brokers].
+    /// With --create-topics: the number of partitions [default: that of the brokers].
     #[arg(long, value_name = "N", requires = "create_topics", value_parser = clap::value_parser!(u32).range(1..))]
     pub partitions: Option<u32>,
-    /// A broker that does not answer a request for so long is asked again over another connection.
+    /// If a broker does not answer within this time, the request is sent again over another connection.
     #[arg(long, value_name = "MS", default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(100..))]
     pub request_timeout_ms: u64,
     /// Sends Avro instead of JSON: the registry that gives its schemas numbers, as Confluent's serializers write them.
@@ -319,13 +319,13 @@ pub struct CdcSinkArguments {
     /// A file with its password.
     #[arg(long, value_name = "FILE", requires = "schema_registry_user")]
     pub schema_registry_password_file: Option<PathBuf>,
-    /// PEM file with the certificates of who issued those of the registry [default: whom the system trusts].
+    /// PEM file with the certificates of the issuers of the registry's certificate [default: the issuers that the system trusts].
     #[arg(long, value_name = "FILE", requires = "schema_registry")]
     pub schema_registry_ca: Option<PathBuf>,
-    /// Encrypts connections to the brokers, and trusts whom the system trusts.
+    /// Encrypts connections to the brokers, whose certificates must come from issuers that the system trusts.
     #[arg(long)]
     pub tls: bool,
-    /// Encrypts connections to the brokers: PEM file with the certificates of who issued theirs.
+    /// Encrypts connections to the brokers: PEM file with the certificates of the issuers of the brokers' certificates.
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
     /// Logs in to the brokers as this user.
@@ -334,7 +334,7 @@ pub struct CdcSinkArguments {
     /// A file with its password.
     #[arg(long, value_name = "FILE", requires = "sasl_username")]
     pub sasl_password_file: Option<PathBuf>,
-    /// How the password is shown. PLAIN needs encrypted connections to be safe.
+    /// How the client proves its password to the brokers. PLAIN sends the password, so it is safe over encrypted connections only.
     #[arg(long, value_enum, value_name = "MECHANISM", default_value = "plain")]
     pub sasl: SaslMechanism,
     #[command(flatten)]
@@ -762,7 +762,7 @@ pub struct RestoreArguments {
     pub name: Option<String>,
 }
 
-/// Arguments of `audit-log`. The setting holds for each one that is missing.
+/// Arguments of `audit-log`. Without an option, the node's setting applies.
 #[derive(Args)]
 pub struct AuditLogArguments {
     #[command(flatten)]

@@ -31,15 +31,15 @@ use uuid::Uuid;
 use crate::cluster_facts::{ClusterFacts, Probe, StandingService};
 use crate::ring_admin::MemberRing;
 
-/// While a node joins, the log says so this often.
+/// While a node joins, it logs its progress this often.
 const JOINING: Duration = Duration::from_secs(10);
-/// A node that copies tablets looks up so often whether it is to stop, and gives a copy up after so long without a part.
+/// How often a node that copies tablets checks whether it must stop. After `SILENCE_MAX` without a part it gives the copy up.
 const LOOK_UP: Duration = Duration::from_millis(500);
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// Largest file of certificates, or with a password.
+/// Largest file with certificates or a password.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a node of a cluster has beside a single one.
+/// The parts that only a node of a cluster has.
 pub struct Cluster {
     member: Arc<Member>,
     internode: Option<Internode>,
@@ -59,7 +59,7 @@ impl Cluster {
                 peers,
                 entry: OnceLock::new(),
             });
-            // It is set once.
+            // `show` is called once, so the cell is empty.
             let _ = self.shown.set(shown.clone());
             self.member.listen(shown);
         }
@@ -72,7 +72,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Closes this door to clients when the node has left the cluster.
+    /// Closes the port for CQL clients (`entry`) when the node has left the cluster.
     pub fn close_when_left(&self, entry: Entry) {
         if let Some(shown) = self.shown.get() {
             let _ = shown.entry.set(entry);
@@ -82,23 +82,23 @@ impl Cluster {
         }
     }
 
-    /// The ring, for the administration.
+    /// The ring, for the administration port.
     pub fn ring(&self) -> Arc<dyn RingAdmin> {
         Arc::new(MemberRing(Arc::downgrade(&self.member)))
     }
 
-    /// The certificates of the connections between nodes, with those of the server.
+    /// The certificates of the server and of the connections between nodes, as one, so that both are read again together.
     pub fn certificates(&self, of_server: Certificates) -> Certificates {
         let internode = self.internode.as_ref();
         of_server.and(internode.and_then(Internode::encryption))
     }
 
-    /// What the administration asks.
+    /// Answers the questions of the administration about the cluster.
     pub fn probe(&self) -> Arc<Probe> {
         self.probe.clone()
     }
 
-    /// Stops following the logs, and the connections to other nodes.
+    /// Stops following the logs, and closes the connections to other nodes.
     pub fn stop(mut self) {
         self.member.stop();
         drop(self.internode.take());
@@ -121,7 +121,7 @@ pub fn join(
     let options = member_options(settings, engine, local.random_uuid()).map_err(OpenError::Settings)?;
     let member = Member::start(engine, local, logs.clone(), handed.clone(), options);
     let member = Arc::new(member.map_err(|error| failed(&error))?);
-    // It talks to the others before it has all of its data: it copies them.
+    // Only the number of the node is needed to connect to other nodes. Its data comes later, copied over these connections.
     let node = wait_for(&member, Member::wait_numbered)?;
     let cluster = member.state().map_or(Uuid::nil(), |state| state.cluster);
     let identity = Identity {
@@ -150,7 +150,7 @@ pub fn join(
         tls: server_encryption(settings),
     };
     let internode = Internode::start(setup, port).map_err(|error| failed(&error))?;
-    // It is set once.
+    // This is the only place that sets it.
     let _ = handed.0.set((env, internode.client().clone()));
     wait_for(&member, Member::wait_joined)?;
     let client = internode.client().clone();
@@ -166,7 +166,7 @@ pub fn join(
     Ok((cluster, Arc::new(store)))
 }
 
-/// The address for the other nodes.
+/// The address on which this node listens for other nodes.
 pub fn storage_address(settings: &Settings) -> SocketAddr {
     SocketAddr::new(listen_address(settings), settings.storage_port)
 }
@@ -198,7 +198,7 @@ fn wait_for(
     }
 }
 
-/// `new_id` is that of the cluster, if this node makes one.
+/// `new_id` becomes the id of the cluster if this node creates one.
 fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> Result<MemberOptions, String> {
     let rpc_address = settings.broadcast_rpc_address.unwrap_or(settings.rpc_address);
     let endpoint = Endpoint {
@@ -213,7 +213,7 @@ fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> Result<
     let replaces = settings.replace_address_first_boot.as_deref().map(replaced);
     Ok(MemberOptions {
         create: Some(NewCluster {
-            // Not the id of the node: that outlives a cluster.
+            // Not the id of the node, which may later join another cluster.
             cluster: new_id,
             tablets: settings.tablets.0,
             down_max: settings.down_max,
@@ -262,7 +262,8 @@ fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs,
         issuers,
         credentials,
     };
-    // The id of the cluster is in its meta log. Records are marked with its name, so that topics of two clusters cannot be mixed up.
+    // Records are marked with a hash of the cluster's name, so that topics of two clusters cannot be mixed up. Its id is not known yet: it
+    // is in the meta log.
     let marked = Uuid::from_bytes(ilion_codec::md5(url.prefix.as_bytes()));
     let mut options =
         ilion_kafka_log::Options::new(url.clone(), security, marked, settings.tablets.0, META_TABLET);
@@ -270,10 +271,10 @@ fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs,
     KafkaLogs::open(options).map_err(|error| OpenError::Cluster(error.to_string()))
 }
 
-/// What clients are shown.
+/// Publishes changes of the cluster to clients.
 struct Shown {
     peers: Arc<ilion_node::Peers>,
-    /// The door of clients, once it is there.
+    /// The port for CQL clients, once it is open.
     entry: OnceLock<Entry>,
 }
 
@@ -301,7 +302,7 @@ impl MemberListener for Shown {
     }
 }
 
-/// Where the other nodes are.
+/// Finds the addresses of other nodes.
 struct KnownPeers(Arc<Member>);
 
 impl Peers for KnownPeers {
@@ -312,7 +313,7 @@ impl Peers for KnownPeers {
     }
 }
 
-/// Commands that other nodes execute, and tablets that they have. Before this node has its number, it hands over none.
+/// Sends commands to other nodes, and fetches copies of tablets from them. Refuses both until this node has its number.
 #[derive(Default)]
 struct HandedOver(OnceLock<(Arc<dyn Env>, Client)>);
 
@@ -343,12 +344,12 @@ impl MemberClient for HandedOver {
     }
 }
 
-/// A copy from another node.
+/// The parts of a copy that another node sends.
 struct Copied<'a> {
     env: Arc<dyn Env>,
     parts: ilion_internode::Parts,
     is_wanted: &'a dyn Fn() -> bool,
-    /// When the last part came.
+    /// When the last part came, on the monotonic clock.
     last_nanos: u64,
 }
 
@@ -377,7 +378,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Gives tablets to other nodes.
+/// Sends copies of tablets to other nodes.
 struct CopyService(Weak<Member>);
 
 impl Service for CopyService {
@@ -401,7 +402,7 @@ impl Service for CommandService {
     }
 }
 
-/// The URL of the logs, if the node is one of a cluster.
+/// The URL of the logs; `None` for a single node.
 pub fn log_url(settings: &Settings) -> Option<&Url> {
     match &settings.log {
         LogPlace::Local => None,

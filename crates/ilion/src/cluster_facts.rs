@@ -1,4 +1,4 @@
-//! What a node of a cluster tells of itself: counts for metrics, and load and lag for operators, also of other members.
+//! Facts about a node of a cluster: counts for metrics, and load and lag for operators, also those of other members.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -14,12 +14,12 @@ use ilion_member::{Member, MemberFacts, WaitTimes};
 use ilion_node::RELEASE_VERSION;
 use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits, lag_of_all};
 
-/// Members have so long to say how they stand.
+/// How long other members may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Longest release of a member that is shown.
+/// Most characters that are shown of a member's release.
 const RELEASE_CHARS_MAX: usize = 64;
 
-/// See the module.
+/// Load, lag and release of this node.
 pub struct ClusterFacts {
     pub engine: Arc<Engine>,
     pub member: Arc<Member>,
@@ -27,7 +27,7 @@ pub struct ClusterFacts {
 }
 
 impl ClusterFacts {
-    /// How this node stands.
+    /// Load, lag and release of this node, as other members get them.
     fn standing(&self) -> MemberStanding {
         let facts = self.member.facts();
         let tables = self.engine.table_facts();
@@ -41,7 +41,7 @@ impl ClusterFacts {
     }
 }
 
-/// How many records of its log a node has not applied yet, for each tablet that it follows. Pure.
+/// The number of records that the node has not applied yet, for each tablet that it follows. Pure.
 fn lags(facts: &MemberFacts, ends: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let lag_of = |tablet: u32, applied: u64| ends.get(&tablet).map_or(0, |end| end.saturating_sub(applied));
     let tablets = facts.tablets.iter();
@@ -50,7 +50,7 @@ fn lags(facts: &MemberFacts, ends: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
         .collect()
 }
 
-/// What the administration asks.
+/// Answers the questions of the administration about the cluster.
 pub struct Probe {
     pub facts: Arc<ClusterFacts>,
     pub client: Client,
@@ -100,7 +100,7 @@ impl ClusterProbe for Probe {
     fn ask(&self, members: &[NodeNumber]) -> BTreeMap<NodeNumber, MemberStanding> {
         let own = self.facts.member.view().map(|view| view.own);
         let ends_nanos = self.facts.engine.env().monotonic_nanos() + nanos(PATIENCE);
-        // All are asked before the first answer is waited for.
+        // Sends all requests before it waits for the first answer.
         let others = members.iter().filter(|node| Some(**node) != own);
         let calls: Vec<_> = others
             .map(|node| {
@@ -140,7 +140,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Says to other members how this node stands.
+/// Answers other members that ask for the standing of this node.
 pub struct StandingService(pub Weak<ClusterFacts>);
 
 impl Service for StandingService {
@@ -151,8 +151,8 @@ impl Service for StandingService {
     }
 }
 
-/// The bytes of a standing: load, lag, tablets behind (u64 each), release (bytes after a vint), which the first versions did not have. A later
-/// version may append to them.
+/// The bytes of a standing: load, lag, tablets behind (u64 each), release (bytes after a vint; missing in the first versions). Later
+/// versions may append fields.
 fn encode(standing: &MemberStanding) -> Vec<u8> {
     let mut out = Writer::new();
     out.u64(standing.load_bytes);
@@ -177,7 +177,7 @@ fn decode(bytes: &[u8]) -> Result<MemberStanding, Error> {
     })
 }
 
-/// A release, as another node has it: nothing that would disturb what an operator sees.
+/// The release that another node sent, shortened and without control characters, which would disturb the operator's terminal.
 fn release_of(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let printable = text.chars().filter(|letter| !letter.is_control());

@@ -40,11 +40,11 @@ pub struct Database {
 
 struct Inner {
     node: Node,
-    /// Locked only to copy. `USE` sets it for the whole database.
+    /// Locked only to copy or change it. `USE` changes it for the whole database.
     client: Mutex<ClientState>,
 }
 
-/// A prepared statement. It goes on when its table has changed.
+/// A prepared statement. It stays valid when its table changes.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -68,11 +68,11 @@ enum Source {
     Prepared(Arc<Prepared>),
 }
 
-/// The part of a result that is not read yet.
+/// How to read the rest of a result.
 pub(crate) struct Paged {
     database: Database,
     source: Source,
-    /// With the paging state.
+    /// Include the paging state.
     options: ExecuteOptions,
 }
 
@@ -93,7 +93,7 @@ impl Database {
         Self::open_with(&embedded_settings(directory.into()))
     }
 
-    /// Opens with these settings. Those that only a server has a use for have no effect: network, log, audit log, spans.
+    /// Opens with these settings. Those that only a server uses have no effect: network, log, audit log, spans.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -114,7 +114,7 @@ impl Database {
         )?))
     }
 
-    /// Opens with settings by name, as a file or a command line has them. They are those of [`Self::open`] unless they are named here.
+    /// Opens with settings by name, as a file or a command line has them. Settings that are not named are those of [`Self::open`].
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -127,7 +127,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::open`]; or a name is unknown, a value cannot be used, or the setting is for a server, which is not here.
+    /// As [`Self::open`]; or a name is unknown, a value cannot be used, or only a server uses the setting.
     pub fn open_named<'a>(
         directory: impl Into<PathBuf>,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -174,7 +174,7 @@ impl Database {
         self.execute(cql, arguments)?.one()
     }
 
-    /// Executes a statement that returns one row, or no row, which is `None`.
+    /// Executes a statement that returns at most one row; `None` without a row.
     ///
     /// # Errors
     /// As [`Self::execute`]; or the result has more than one row ([`Error::SeveralRows`]).
@@ -195,7 +195,7 @@ impl Database {
         })
     }
 
-    /// The keyspace of names without one, which `USE` sets.
+    /// The keyspace of names without a keyspace, as `USE` has set it.
     pub fn keyspace(&self) -> Option<String> {
         self.client().keyspace
     }
@@ -231,7 +231,7 @@ impl Database {
         })
     }
 
-    /// The rows of what was executed. `next` says how the next page is read.
+    /// The rows of an executed statement. `next` makes the [`Paged`] of the next page from a paging state.
     pub(crate) fn rows(
         &self,
         executed: Executed,
@@ -249,7 +249,7 @@ impl Database {
         }
     }
 
-    /// True if both are the same open database.
+    /// True if both are handles of the same open database.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -259,7 +259,7 @@ impl Database {
         self.inner.client.lock().clone()
     }
 
-    /// Executes, and counts the costs for `system_views.statements`.
+    /// Executes the statement, and counts its costs for `system_views.statements`.
     fn execute_counted(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
         let node = &self.inner.node;
         let counted = Counted::begin(node);
@@ -278,7 +278,7 @@ impl Database {
         executed
     }
 
-    /// Executes, and waits until writes are durable.
+    /// Executes the statement, and waits until writes are durable.
     fn execute_durably(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
         let executed = self.execute_once(source, options)?;
         self.inner.node.wait_durable(&executed)?;
@@ -309,7 +309,7 @@ impl Database {
         options: &ExecuteOptions,
     ) -> Result<Executed, ilion_query::Error> {
         let processor = self.inner.node.processor();
-        // A prepared statement has its keyspace, so the lock of the shared state is not needed.
+        // A prepared statement knows its keyspace, so the shared state of `USE` and its lock are not needed.
         let mut client = ClientState::default();
         match processor.execute(&mut client, prepared, options) {
             Err(ilion_query::Error::Unprepared { .. }) => {
@@ -338,7 +338,7 @@ impl Statement {
         })
     }
 
-    /// Executes the statement with these options, which have the values.
+    /// Executes the statement with these options, which include the values.
     pub(crate) fn execute_with(&self, options: ExecuteOptions) -> Result<Rows, Error> {
         self.database
             .run(Source::Prepared(self.prepared.clone()), options)
@@ -352,7 +352,7 @@ impl Statement {
         self.execute(arguments)?.one()
     }
 
-    /// Executes the statement, which returns one row, or no row: `None`.
+    /// Executes the statement, which returns at most one row; `None` without a row.
     ///
     /// # Errors
     /// As [`Self::execute`]; or the result has more than one row ([`Error::SeveralRows`]).
@@ -363,7 +363,7 @@ impl Statement {
     /// Executes the statement with values that are serialized as in the native protocol.
     ///
     /// # Errors
-    /// The statement failed, or bytes are no value of their marker's type.
+    /// The statement failed, or the bytes are not a value of the marker's type.
     pub fn execute_serialized(&self, values: &[&[u8]]) -> Result<Rows, Error> {
         let bytes = |value: &&[u8]| ilion_query::Value::Bytes(value.to_vec().into());
         self.execute_values(Values::Positional(values.iter().map(bytes).collect()))
@@ -376,7 +376,7 @@ impl Paged {
         self.database.run(self.source, self.options)
     }
 
-    /// What the next page needs.
+    /// The paging state, with which the caller reads the next page itself.
     pub fn into_paging_state(self) -> Vec<u8> {
         self.options.paging_state.map(Into::into).unwrap_or_default()
     }

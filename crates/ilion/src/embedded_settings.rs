@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ilion_settings::{Loaded, Settings};
 
-/// How the names of settings begin that only a server has a use for.
+/// Prefixes of the names of settings that only a server uses.
 const FOR_SERVERS: [&str; 20] = [
     "admin_",
     "audit_logging_options_",
@@ -39,10 +39,10 @@ pub(crate) fn embedded_settings(directory: PathBuf) -> Settings {
     }
 }
 
-/// The same with settings by name.
+/// The settings of [`embedded_settings`], changed by name.
 ///
 /// # Errors
-/// A name is unknown, a value cannot be used, or the setting has no effect here.
+/// A name is unknown, a value cannot be used, or the setting has no effect without a server.
 pub(crate) fn named_settings<'a>(
     directory: PathBuf,
     named: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -27,10 +27,10 @@ pub enum Error {
     /// The engine failed, or the commit log did not become durable: the write may be lost.
     #[error(transparent)]
     Engine(#[from] ilion_engine::Error),
-    /// An argument does not fit its bind marker.
+    /// The value of a bind marker does not fit.
     #[error("argument {index} ({name}) is of type {ty}: {problem}")]
     Argument {
-        /// Its index, from 0.
+        /// Index of the marker, from 0.
         index: usize,
         /// Name of the marker.
         name: String,

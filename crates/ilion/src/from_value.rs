@@ -62,7 +62,7 @@ pub trait FromValue: Sized {
     /// Converts the value of a column of this type.
     ///
     /// # Errors
-    /// The value, or one inside it, has another type; it is returned.
+    /// The value, or a value inside it, has another type; the error is that value.
     fn from_value(ty: &CqlType, value: Value) -> Result<Self, Value>;
 }
 
@@ -146,7 +146,8 @@ impl FromValue for SystemTime {
     }
 }
 
-/// The elements of a list, set or vector, or the components of a tuple or user type, each with its type.
+/// The elements of a list, set or vector, or the components of a tuple or user type, each with its type. Fails with a value of another
+/// type.
 fn elements(ty: &CqlType, value: Value) -> Result<Vec<(&CqlType, Value)>, Value> {
     match (value, ty) {
         (Value::Null, CqlType::List { .. } | CqlType::Set { .. }) => Ok(Vec::new()),
@@ -159,7 +160,7 @@ fn elements(ty: &CqlType, value: Value) -> Result<Vec<(&CqlType, Value)>, Value>
     }
 }
 
-/// The components of a tuple or the fields of a user type; those that are missing are null.
+/// The components of a tuple or the fields of a user type; null for missing ones. Fails with a value of another type.
 fn components(ty: &CqlType, value: Value) -> Result<Vec<(&CqlType, Value)>, Value> {
     let (types, values): (Vec<&CqlType>, _) = match (value, ty) {
         (Value::Tuple(values), CqlType::Tuple(types)) => (types.iter().collect(), values),

@@ -20,17 +20,17 @@ use crate::ask::{client, path, show};
 use crate::bar::Steps;
 use crate::cli::LoadArguments;
 
-/// Times that a piece is sent, if the connection breaks.
+/// How often a piece is sent at most, if the connection breaks.
 const TRIES_MAX: u32 = 4;
 /// Pause before the second try; each further one is twice as long.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// What became of the SSTables. Paths are those of Data.db.
+/// The outcome for each SSTable. Paths are those of Data.db.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Loaded {
-    /// They are in the table: path on this machine and on that of the node.
+    /// SSTables that are in the table now: path on this machine, and path on the node's.
     loaded: Vec<ImportedFile>,
-    /// The node refused them.
+    /// SSTables that the node refused.
     refused: Vec<LeftFile>,
 }
 
@@ -56,7 +56,7 @@ struct Source {
     keyspace: String,
     table: String,
     descriptor: Descriptor,
-    /// Its components and their bytes, Statistics.db first, so that an SSTable of another table is refused at once.
+    /// Each component with its size in bytes. Statistics.db is first, so that the node refuses an SSTable of another table at once.
     components: Vec<(Component, u64)>,
 }
 
@@ -104,7 +104,7 @@ pub fn load(arguments: &LoadArguments) -> Result<(), Failure> {
     }
 }
 
-/// The table that the arguments name for a directory.
+/// Keyspace and table for the SSTables of a directory: from the options, else from its path.
 fn target(arguments: &LoadArguments, directory: &Path) -> Result<(String, String), Failure> {
     let directory = std::path::absolute(directory)
         .map_err(|error| Failure::Failed(format!("{}: {error}", directory.display())))?;
@@ -187,9 +187,9 @@ impl Source {
 
 /// Why an SSTable is not in the table.
 enum Unsent {
-    /// The node refused it; others may pass.
+    /// The node refused this SSTable; it may accept others.
     Refused(String),
-    /// Others would not pass either.
+    /// Other SSTables would fail, too.
     Stopped(Failure),
 }
 
@@ -229,7 +229,7 @@ impl Sender {
             .send_components(source, &begun.load)
             .and_then(|()| Ok(parsed::<ImportedFile>(self.client.post(&path("load/finish", &load))?)?.to));
         if sent.is_err() {
-            // The node ends a load that failed, and one that nobody goes on with.
+            // An error does not matter: the node itself ends loads that failed or get no more pieces.
             let _ = self.client.post(&path("load/abandon", &load));
         }
         sent
@@ -261,7 +261,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a piece, several times if the connection breaks: the node takes it once.
+    /// Sends a piece, again if the connection breaks. The node ignores a repeated piece.
     fn send_piece(&self, load: &str, component: &Component, offset: u64, piece: &[u8]) -> Result<(), Unsent> {
         let (offset, crc) = (offset.to_string(), crc32(piece).to_string());
         let parts = [

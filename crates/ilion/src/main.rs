@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with the arguments, without the usage.
+/// The first line of the error, without the usage text.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -140,11 +140,11 @@ enum Failure {
     Logged,
     /// The action failed, and the output has the reason.
     Told,
-    /// A statement of the shell failed, and the output has the reason: exit code 2, as of cqlsh.
+    /// A statement of the shell failed, and the output has the reason. Exit code 2, like cqlsh.
     Statement,
-    /// nodetool was used wrongly, or the node refused: exit code 1, as of Cassandra's nodetool.
+    /// nodetool was used wrongly, or the node refused. Exit code 1, like Cassandra's nodetool.
     Nodetool(String),
-    /// The node failed on behalf of nodetool: exit code 2, as of Cassandra's nodetool.
+    /// The node failed to do what nodetool requested. Exit code 2, like Cassandra's nodetool.
     NodetoolFailed(String),
 }
 
@@ -161,7 +161,7 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The message with its causes; a cause that the message already ends with is left out.
+    /// Joins the message and its causes. Skips a cause if the message already ends with it.
     fn of_tool(error: anyhow::Error) -> Self {
         let mut message = error.to_string();
         for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -180,7 +180,7 @@ impl Failure {
         Self::Nodetool(message.into())
     }
 
-    /// Why the node did not do what a verb of nodetool asks for.
+    /// The failure of a request that a verb of nodetool sent.
     fn of_client(error: ClientError) -> Self {
         match error {
             ClientError::Refused(reason) => Self::Nodetool(reason),
@@ -189,7 +189,7 @@ impl Failure {
         }
     }
 
-    /// With the exit code of nodetool.
+    /// The same failure with the exit code of nodetool.
     fn into_nodetool(self) -> Self {
         match self {
             Self::Failed(message) | Self::Usage(message) => Self::Nodetool(message),

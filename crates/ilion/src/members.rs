@@ -1,4 +1,4 @@
-//! `ilion status` and `ilion ring`: the node, and in a cluster all members of it.
+//! `ilion status` and `ilion ring`: the node, and in a cluster all members.
 
 use ilion_server::admin::{AdminClient, MemberReport, NodeReport, StatusReport, file_size, laid_out};
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use crate::{Batch, Database, Error, Rows, Statement};
 pub struct PageOptions {
     /// Rows in a page; `None` is 5000, 0 is all rows.
     pub rows: Option<u32>,
-    /// Longest time for a SELECT of more than one row; writes are not ended. `None` is that of the settings.
+    /// Longest time for a SELECT of more than one row; writes have no timeout. `None` takes the one of the settings.
     pub timeout: Option<Duration>,
     /// The [`Page::paging_state`] of the page before.
     pub paging_state: Option<Vec<u8>>,
@@ -63,7 +63,7 @@ impl PageOptions {
 }
 
 impl Page {
-    /// Requires: no row was read.
+    /// Requires: no row of `rows` was read.
     fn of(rows: Rows) -> Self {
         Self {
             columns: rows.columns,
@@ -73,7 +73,7 @@ impl Page {
         }
     }
 
-    /// The columns; none if the statement has no result.
+    /// The columns; empty if the statement has no result.
     pub fn columns(&self) -> &[ColumnSpec] {
         &self.columns
     }
@@ -83,12 +83,12 @@ impl Page {
         self.row_count
     }
 
-    /// What the next page needs; `None` after the last one. A page may be empty although another one follows.
+    /// Where the next page begins, for [`PageOptions`]; `None` after the last page. A page may be empty although another one follows.
     pub fn paging_state(&self) -> Option<&[u8]> {
         self.paging_state.as_deref()
     }
 
-    /// The rows: for each the serialized cells, as in the native protocol; `None` is null.
+    /// The rows. Each iterates over its cells, serialized as in the native protocol; `None` is null.
     pub fn rows(&self) -> impl Iterator<Item = impl ExactSizeIterator<Item = Option<&[u8]>>> {
         let mut rest = self.cells.as_slice();
         (0..self.row_count).map(move |_| {
@@ -103,7 +103,7 @@ impl Database {
     /// Executes a statement without values, and reads a page of its result.
     ///
     /// # Errors
-    /// As [`Database::execute`]; or the paging state is none of this statement.
+    /// As [`Database::execute`]; or the paging state is not of this statement.
     pub fn execute_page(&self, cql: &str, options: PageOptions) -> Result<Page, Error> {
         self.execute_with(cql, options.with(Values::None)).map(Page::of)
     }
@@ -118,7 +118,7 @@ impl Statement {
     /// Executes the statement with a value for each marker, and reads a page of its result.
     ///
     /// # Errors
-    /// As [`Statement::execute`]; or the paging state is none of this statement.
+    /// As [`Statement::execute`]; or the paging state is not of this statement.
     pub fn execute_page(&self, values: Vec<Value>, options: PageOptions) -> Result<Page, Error> {
         self.execute_with(options.with(Values::Positional(values)))
             .map(Page::of)
@@ -126,7 +126,7 @@ impl Statement {
 }
 
 impl Batch {
-    /// Executes the batch. A result is one page.
+    /// Executes the batch. Its result fits one page.
     ///
     /// # Errors
     /// As [`Batch::execute`].

@@ -9,7 +9,7 @@ use ilion_server::admin::{
 };
 use uuid::Uuid;
 
-/// See the module.
+/// Reports and changes the ring of this node's cluster, for the administration.
 pub struct MemberRing(pub Weak<Member>);
 
 impl MemberRing {

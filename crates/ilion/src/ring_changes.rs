@@ -1,5 +1,5 @@
-//! `ilion decommission`, `remove-node`, `rebalance`, `cancel-ring-change`, `cleanup`: changes of the ring of a cluster. Each waits until
-//! the nodes have copied what they must, with a bar.
+//! `ilion decommission`, `remove-node`, `rebalance`, `cancel-ring-change`, `cleanup`: changes of the ring of a cluster. Each shows a bar,
+//! and waits until the nodes have copied what they need.
 
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::ask::{client, path, say};
 use crate::bar::{Shown, while_node_works};
 use crate::cli::{AdminArguments, DecommissionArguments, RemoveNodeArguments};
 
-/// Time between two looks at a change.
+/// Time between two requests for the progress of a change.
 const LOOK_PAUSE: Duration = Duration::from_millis(500);
 
 /// Takes the node out of the cluster.
@@ -27,7 +27,7 @@ pub fn decommission(arguments: &DecommissionArguments) -> Result<(), Failure> {
     }
 }
 
-/// Takes a lost node out of the cluster, or prints what is under way.
+/// Takes a lost node out of the cluster, or prints the current change of the ring (`status`).
 pub fn remove_node(arguments: &RemoveNodeArguments) -> Result<(), Failure> {
     let node = client(&arguments.admin)?;
     match arguments.node.as_str() {
@@ -51,7 +51,7 @@ pub fn remove_node(arguments: &RemoveNodeArguments) -> Result<(), Failure> {
     }
 }
 
-/// Spreads slices evenly.
+/// Spreads the slices of the ring evenly over the nodes.
 pub fn rebalance(arguments: &AdminArguments) -> Result<(), Failure> {
     let node = client(arguments)?;
     let started = begin(&node, &[("kind", "rebalance")])?;
@@ -64,12 +64,12 @@ pub fn rebalance(arguments: &AdminArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives up what is under way.
+/// Gives up the current change of the ring.
 pub fn cancel(arguments: &AdminArguments) -> Result<(), Failure> {
     begin(&client(arguments)?, &[("kind", "cancel")]).map(drop)
 }
 
-/// Removes data that the node does not hold any more.
+/// Removes the data of slices that the node has given away.
 pub fn cleanup(arguments: &AdminArguments) -> Result<(), Failure> {
     let node = client(arguments)?;
     let done = while_node_works("cleanup", &node, Shown::Compactions, || {
@@ -92,7 +92,7 @@ fn cancelled() -> Failure {
     Failure::Failed("the change was cancelled: the ring is as it was".to_owned())
 }
 
-/// Waits until the change is not under way any more.
+/// Waits until the change has ended, or was cancelled.
 fn wait(node: &AdminClient, label: &str, started: RingStarted) -> Result<(), Failure> {
     let Some(number) = started.number else {
         return Ok(());

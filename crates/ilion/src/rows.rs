@@ -25,7 +25,7 @@ pub struct Rows {
     /// Offset of the next row in the page.
     at: usize,
     pub(crate) rows_left: u32,
-    /// The pages that are not read yet.
+    /// How to read the next page; `None` if this is the last one.
     pub(crate) next: Option<Paged>,
 }
 
@@ -89,7 +89,7 @@ impl Rows {
         self.opt()?.ok_or(Error::NoRow)
     }
 
-    /// The only row of the result, or `None` without a row.
+    /// The only row of the result; `None` if the result has no row.
     ///
     /// # Errors
     /// There is more than one row, or the next page cannot be read.
@@ -116,7 +116,7 @@ impl Rows {
 
 #[cfg(feature = "async")]
 impl Rows {
-    /// The next page, for who reads it elsewhere.
+    /// Takes the next page, for a caller that reads it on another thread.
     pub(crate) fn take_next_page(&mut self) -> Option<Paged> {
         self.next.take()
     }

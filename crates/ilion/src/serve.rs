@@ -1,4 +1,4 @@
-//! `ilion serve`: starts settings, log, ports, node and server, waits for a signal, and stops them in reverse order.
+//! `ilion serve`: loads the settings, opens log, ports, node and server, waits for a signal, and closes them in reverse order.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::cluster::{Cluster, join, log_url, storage_address};
 /// How long the server waits for clients to read their answers when it stops.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs a node until a signal.
+/// Runs a node until a signal stops it.
 pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let real = RealEnv::new();
     let env: Arc<dyn Env> = real.clone();
@@ -69,7 +69,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
             .run(&node)
             .map_err(failed("cannot finish the first start"))?;
     }
-    // Signals must be handled before the port is open: a client that can connect may also send one.
+    // Watch signals before the port is open: a client that can connect may also send a signal.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
     let certificates = match &cluster {
@@ -118,7 +118,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         cluster.stop();
     }
     node.engine().drain().map_err(failed("cannot drain"))?;
-    // Background threads end with the node; they may still log.
+    // Dropping the node ends its background threads, which may still log.
     drop(node);
     let millis = env.monotonic_nanos().saturating_sub(began) / 1_000_000;
     tracing::info!(millis, "stopped");
@@ -178,14 +178,14 @@ pub fn of_stopped_node(arguments: &ServeArguments) -> Result<(Arc<dyn Env>, Sett
     Ok((env, settings))
 }
 
-/// Tells systemd, if it has started the node (`Type=notify`).
+/// Reports these states to systemd, if it has started the node (`Type=notify`).
 fn tell_service_manager(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(false, states) {
         tracing::warn!(%error, "the service manager cannot be told");
     }
 }
 
-/// Reads the sources of the settings again.
+/// Returns a function that reads all sources of the settings again, for `ilion reload`.
 fn reloading(
     env: &Arc<dyn Env>,
     arguments: &ServeArguments,
@@ -194,7 +194,7 @@ fn reloading(
     move || load(&*env, &arguments).map_err(|failure| failure.to_string())
 }
 
-/// SIGHUP: the log file was renamed, or certificates are new.
+/// On SIGHUP, opens the log file again, which may have been renamed, and reads the certificates again.
 fn hang_up(certificates: &Certificates) {
     match reopen_log() {
         Ok(()) => tracing::info!("SIGHUP: the log file was opened again"),
@@ -226,7 +226,7 @@ fn tell_start(settings: &Settings) {
     }
 }
 
-/// Logs that there is a first superuser, and where its password is.
+/// Logs that the first superuser was created, and where its password is.
 fn tell_superuser(created: &NewSuperuser) {
     let role = &created.role;
     match &created.password_file {
@@ -266,7 +266,7 @@ fn failed<E: std::error::Error>(doing: &'static str) -> impl Fn(E) -> Failure {
     }
 }
 
-/// The settings of all sources, as `serve` takes them.
+/// The settings of all sources: file, environment, flags, `--set`. Later sources win.
 pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
     let mut loaded = Loaded::default();
     let usage = |error: ilion_settings::SettingsError| Failure::Usage(error.to_string());
@@ -283,7 +283,7 @@ pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure
     Ok(loaded)
 }
 
-/// Prints addresses and directories.
+/// Prints where the node listens, and where it keeps its data.
 #[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
 fn greet(settings: &Settings, server: &Server, page: &str, log_path: Option<&Path>) {
     let address = server.address();

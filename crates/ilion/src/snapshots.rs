@@ -125,7 +125,7 @@ pub fn backup(admin: &AdminArguments, is_on: Option<bool>) -> Result<(), Failure
     Ok(())
 }
 
-/// Why arguments of `clear-snapshot` do not go together.
+/// Why the arguments of `clear-snapshot` contradict each other; `None` if they do not.
 fn contradiction(arguments: &ClearSnapshotArguments) -> Option<&'static str> {
     let tag = arguments.tag.as_deref().filter(|tag| !tag.is_empty());
     match (

@@ -149,7 +149,7 @@ impl ToValue for Uuid {
     }
 }
 
-/// Milliseconds since 1970; parts of a millisecond are cut off, towards the past.
+/// Milliseconds since 1970, rounded down, also before 1970.
 impl ToValue for SystemTime {
     fn to_value(&self, _: &CqlType) -> Result<Value, String> {
         let millis = match self.duration_since(Self::UNIX_EPOCH) {

@@ -80,7 +80,7 @@ fn convert(
     env.remove_dir_all(exported).map_err(Failure::of)
 }
 
-/// A directory beside the output for SSTables that will be converted, on the same file system.
+/// A directory next to `directory`, so on the same file system, for SSTables before their conversion.
 fn beside(directory: &Path) -> Result<PathBuf, Failure> {
     let env = RealEnv::new();
     if env.exists(directory) && !env.list(directory).map_err(Failure::of)?.is_empty() {

@@ -1,4 +1,4 @@
-//! Settings of logins that contradict each other. Pure.
+//! Checks settings of logins that contradict each other. Pure.
 
 use ilion_auth::password;
 use ilion_settings::{
@@ -31,14 +31,14 @@ pub(crate) fn check_access(settings: &Settings) -> Result<(), OpenError> {
         ));
     }
     let is_encrypted = settings.client_encryption_options_enabled;
-    // Compat: `DatabaseDescriptor`, with its words.
+    // Compat: the message of `DatabaseDescriptor`.
     if settings.native_transport_port_ssl.is_some() && !is_encrypted {
         return refuse(
             "Encryption must be enabled in client_encryption_options for native_transport_port_ssl",
         );
     }
     let certificates = settings.client_encryption_options_require_client_auth;
-    // Compat: `validateConfiguration` of both.
+    // Compat: `validateConfiguration` of both authenticators.
     match settings.authenticator {
         Authenticator::MutualTls if !is_encrypted || certificates != ClientCertificates::Required => {
             return refuse(

@@ -1,4 +1,4 @@
-//! Memory limits of caches, memtables and clients: from the settings, or by the machine's memory.
+//! Memory limits of caches, memtables and clients: from the settings, or as shares of the machine's memory.
 
 use ilion_env::Env;
 use ilion_settings::{Settings, Size};
@@ -11,11 +11,11 @@ const MEMTABLES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
 const KEYS_AUTO: u64 = 16 << 20;
 const CHUNKS_AUTO_MAX: u64 = 512 << 20;
 const COUNTERS_AUTO_MAX: u64 = 50 << 20;
-/// Subtracted from the quarter of memory for pages, since small machines have less to spare.
+/// Subtracted from the quarter of memory that pages of indexes may use, since small machines have less to spare.
 const PAGES_LESS: u64 = 256 << 20;
 
-/// With less than this for memtables and chunks, what large pages waste (80 MiB were measured) weighs more than the 5 % of CPU that they
-/// save.
+/// Large pages of the operating system save 5 % of CPU, but waste memory (80 MiB were measured). If memtables and chunks have less than
+/// this together, the waste weighs more.
 const LARGE_PAGES_FROM: u64 = 512 << 20;
 
 /// Clients may use this part (one 40th) of the machine's memory. Compat: Cassandra's limit is a tenth of its heap, and its heap is
@@ -24,8 +24,8 @@ const CLIENT_MEMORY_SHARE: u64 = 40;
 /// Lower bound, so that some of the largest requests fit on any machine.
 const CLIENT_BYTES_MIN: u64 = 64 << 20;
 
-/// Limits of the bytes of requests and answers: for all connections, and for those of one address. `None` is a share of the
-/// machine's memory.
+/// Limits of the bytes of requests and answers: for all connections, and for the connections of one address. `None` takes a share of
+/// the machine's memory.
 pub fn client_bytes(all: Option<Size>, of_address: Option<Size>, machine_bytes: u64) -> (u64, u64) {
     let all = all.map_or(
         (machine_bytes / CLIENT_MEMORY_SHARE).max(CLIENT_BYTES_MIN),
@@ -35,7 +35,7 @@ pub fn client_bytes(all: Option<Size>, of_address: Option<Size>, machine_bytes: 
     (all, of_address)
 }
 
-/// Chooses the size of the pages of memory, for a process whose main purpose is one node.
+/// Chooses small or large pages of memory for the whole process. Call this only if the process exists to run one node.
 pub fn choose_pages(env: &dyn Env, settings: &Settings) {
     if Budgets::of(settings, machine_bytes(env)).need_small_pages() {
         ilion_env::use_small_pages();
@@ -110,7 +110,7 @@ impl Budgets {
             .fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
     }
 
-    /// True if the memory of a process should come in small pages, so that its resident memory stays close to these budgets.
+    /// True if the process should use small pages of memory, so that its resident memory stays close to these budgets.
     fn need_small_pages(&self) -> bool {
         self.memtables.saturating_add(self.chunks) < LARGE_PAGES_FROM
     }

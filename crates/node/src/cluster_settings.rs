@@ -5,7 +5,7 @@ use ilion_settings::{
 };
 use ilion_types::Partitioner;
 
-/// Refuses what a node of a cluster cannot do yet. Only for settings whose `log` is not local.
+/// Refuses settings that a node of a cluster does not support yet. Call it only if the setting `log` is not local.
 ///
 /// # Errors
 /// The operator must change the setting that the text names.
@@ -72,7 +72,7 @@ pub fn refused_in_a_cluster(settings: &Settings) -> Result<(), String> {
 /// How messages name a log that is not local.
 const LOG: &str = "kafka://...";
 
-/// Refuses settings that contradict each other, whether or not there is a cluster.
+/// Refuses settings of the log that contradict each other, for a single node and for a cluster.
 ///
 /// # Errors
 /// The operator must change the settings that the text names.
@@ -89,7 +89,7 @@ pub(crate) fn check_log_options(settings: &Settings) -> Result<(), String> {
     }
 }
 
-/// Refuses settings of a cluster where a node is opened alone.
+/// Refuses settings that only a cluster allows, for a single node.
 ///
 /// # Errors
 /// The operator must change the settings that the text names.

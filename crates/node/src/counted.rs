@@ -1,4 +1,4 @@
-//! Counts statements that came through no session: from the dashboard, or from an embedded database.
+//! Counts statements that come through no session: from the dashboard, or from an embedded database.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Watches the usage of the data disk, if one of the settings `data_disk_usage_percentage_*` has a threshold.
 //!
-//! Compat: as `DiskUsageMonitor` of Cassandra 5.0, used are SSTables and memtables; the disk has the size of the SSTables plus the
+//! Compat: as `DiskUsageMonitor` of Cassandra 5.0. SSTables and memtables count as used. The size of the disk is the SSTables plus the
 //! free space, at most `data_disk_usage_max_disk_size`.
 
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ impl Thresholds {
         Ok((thresholds.warn.is_some() || thresholds.fail.is_some()).then_some(thresholds))
     }
 
-    /// Used percent of the disk, rounded up.
+    /// The percentage of the disk that is used, rounded up.
     fn percent(&self, taken: DiskBytes) -> u64 {
         let disk = taken.sstables.saturating_add(taken.free);
         let disk = self.size_max.map_or(disk, |max| disk.min(max)).max(1);
@@ -91,7 +91,7 @@ impl Thresholds {
     }
 }
 
-/// Measures the disk now, and then at intervals until the ticker is dropped. `None` if no threshold is set.
+/// Measures the disk now, and then at intervals until the ticker is dropped. Returns `None` if no threshold is set.
 ///
 /// # Errors
 /// The thresholds are invalid, or the thread cannot be started.

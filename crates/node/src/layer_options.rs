@@ -90,13 +90,14 @@ pub(crate) fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOpt
     }
 }
 
-/// Compat: `DatabaseDescriptor` of Cassandra 5 takes an eighth of the volume for changes, at most 4 GiB, if the setting has no value or is 0.
+/// Most bytes of captured segments. Compat: like `DatabaseDescriptor` of Cassandra 5, takes an eighth of the file system, at most 4 GiB,
+/// if the setting has no value or is 0.
 fn capture_bytes(env: &dyn Env, settings: &Settings) -> u64 {
     if let Some(Size(bytes @ 1..)) = settings.cdc_total_space {
         return bytes;
     }
     let path = settings.cdc_raw_path();
-    // The first start makes the directory later.
+    // Before the first start the directory does not exist: asks for the space of its nearest ancestor.
     let existing = path.ancestors().find(|path| env.exists(path));
     let existing = existing.unwrap_or(Path::new("."));
     match env.total_space_bytes(existing) {

@@ -1,8 +1,8 @@
-//! The settings that hold now, and changing them while the node runs.
+//! The current settings of a node, and changing them while it runs.
 //!
 //! `UPDATE system_views.settings`, nodetool's setters and `ilion reload` all come here. A change is checked as a whole first: if one of
-//! its settings cannot be changed while the node runs, or has no possible value, none is changed. Changes last until the next start.
-//! When you make another setting changeable, add it to [`LIVE`] and apply it in [`LiveSettings::apply`]; if only a server has a use for it,
+//! its settings cannot be changed while the node runs, or its value is invalid, none is changed. Changes last until the next start.
+//! When you make another setting changeable, add it to [`LIVE`] and apply it in [`LiveSettings::apply`]; if only a server uses it,
 //! add it to `OF_SERVER`, too, and apply it in `ServerNode`.
 
 use std::fmt;
@@ -21,22 +21,22 @@ use crate::memory::machine_bytes;
 pub struct LiveSettings {
     /// Held while a change is applied.
     current: Mutex<Arc<Settings>>,
-    // The engine owns the virtual table that owns this.
+    // Weak, since the engine owns the virtual table `settings`, which owns this.
     engine: Weak<Engine>,
     processor: Weak<QueryProcessor>,
-    /// Applies what concerns the server of the node.
+    /// Applies settings of the server; empty if the node has no server.
     server: OnceLock<ApplyToServer>,
-    /// Applies what concerns the node as a member of a cluster.
+    /// Applies settings of a member of a cluster; empty for a single node.
     cluster: OnceLock<ApplyToCluster>,
 }
 
-/// Applies settings that have changed to the node as a member of a cluster.
+/// Applies changed settings to the node as a member of a cluster.
 type ApplyToCluster = Box<dyn Fn(&Settings) + Send + Sync>;
 
-/// Applies the settings of these names to the server of the node. If it fails, nothing has changed.
+/// Applies the settings with these names to the server of the node. If it fails, it has changed nothing.
 type ApplyToServer = Box<dyn Fn(&[&str], &Settings) -> Result<(), String> + Send + Sync>;
 
-/// Without a server, changing these would have no effect.
+/// Settings that only a server uses. Without a server, changing them is refused, since it would have no effect.
 const OF_SERVER: [&str; 4] = [
     "log_level",
     "metrics_tables_max",
@@ -51,7 +51,7 @@ pub struct ReloadReport {
     pub changed: Vec<(String, String)>,
     /// Settings that differ and take effect at the next start.
     pub needs_restart: Vec<String>,
-    /// Warnings of the sources.
+    /// Warnings about the sources of the settings.
     pub warnings: Vec<String>,
 }
 
@@ -85,12 +85,13 @@ impl LiveSettings {
         }
     }
 
-    /// The node is a member of a cluster, which `apply` tells of settings that have changed. It is set once.
+    /// Makes this the settings of a member of a cluster: `apply` gets the new settings at each change. Only the first call has an effect.
     pub fn of_cluster(&self, apply: impl Fn(&Settings) + Send + Sync + 'static) {
         let _ = self.cluster.set(Box::new(apply));
     }
 
-    /// The node has a server, which `apply` tells of the names of settings that have changed, and of all settings. It is set once.
+    /// Makes this the settings of a node with a server: `apply` gets the names of changed settings, and all settings. Only the first
+    /// call has an effect.
     pub fn of_server(
         &self,
         apply: impl Fn(&[&str], &Settings) -> Result<(), String> + Send + Sync + 'static,
@@ -98,7 +99,7 @@ impl LiveSettings {
         let _ = self.server.set(Box::new(apply));
     }
 
-    /// The settings that hold now.
+    /// The current settings.
     pub fn current(&self) -> Arc<Settings> {
         self.current.lock().clone()
     }
@@ -145,7 +146,7 @@ impl LiveSettings {
         self.adopt(&mut current, wanted.settings).map(drop)
     }
 
-    /// Adopts the settings of new sources, as far as they can be changed while the node runs.
+    /// Adopts settings that were read again from their sources, as far as they can be changed while the node runs.
     ///
     /// # Errors
     /// A value is invalid; nothing has changed.
@@ -166,7 +167,7 @@ impl LiveSettings {
         })
     }
 
-    /// Checks, applies and logs; returns what has changed.
+    /// Checks the changes, applies and logs them. Returns the changed settings with their new values.
     fn adopt(&self, current: &mut Arc<Settings>, wanted: Settings) -> Result<Vec<(String, String)>, String> {
         let names: Vec<&str> = differing(current, &wanted).collect();
         check_thresholds(&names, &wanted)?;
@@ -183,13 +184,13 @@ impl LiveSettings {
         Ok(changed)
     }
 
-    /// Applies the settings of these names.
+    /// Applies the settings with these names.
     fn apply(&self, names: &[&str], wanted: &Settings) -> Result<(), String> {
         let (Some(engine), Some(processor)) = (self.engine.upgrade(), self.processor.upgrade()) else {
             return Err("the node is stopping".to_owned());
         };
         let has = |name: &str| names.contains(&name);
-        // The only step that may fail comes first.
+        // The server comes first: if it refuses, nothing has changed.
         if let Some(server) = self.server.get() {
             server(names, wanted)?;
         }
@@ -251,7 +252,7 @@ fn differing<'s>(a: &'s Settings, b: &'s Settings) -> impl Iterator<Item = &'sta
     changed.map(|setting| setting.name)
 }
 
-/// Refuses changed thresholds if the one that warns would be reached after the one that fails.
+/// Refuses changed thresholds if a value would reach the failing one before the warning one.
 fn check_thresholds(changed: &[&str], wanted: &Settings) -> Result<(), String> {
     const WARN: &str = "_warn_threshold";
     const FAIL: &str = "_fail_threshold";

@@ -7,7 +7,7 @@ use ilion_env::Env;
 /// Used if the system does not report its memory.
 const ASSUMED_BYTES: u64 = 8 << 30;
 
-/// Memory of the machine, or the limit of its container.
+/// Memory of the machine in bytes, or of its container if that has a lower limit.
 pub fn machine_bytes(env: &dyn Env) -> u64 {
     let machine = read_kernel_file(env, Path::new("/proc/meminfo"))
         .and_then(|text| parse(&text))
@@ -20,7 +20,7 @@ pub fn machine_bytes(env: &dyn Env) -> u64 {
     }
 }
 
-/// Reads a file whose size the kernel reports as zero.
+/// Reads up to 4 KiB of a file of the kernel, which reports the size of such files as zero.
 pub fn read_kernel_file(env: &dyn Env, path: &Path) -> Option<String> {
     let mut bytes = vec![0; 4096];
     let size = env.open_read(path).ok()?.read_at(0, &mut bytes).ok()?;

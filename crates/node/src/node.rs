@@ -1,4 +1,4 @@
-//! A node: engine, query layer and system tables, built from the settings. It listens nowhere; `ilion_server` adds a server.
+//! A node: engine, query layer and system tables, built from the settings. It opens no ports; `ilion_server` adds a server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Node {
         Self::open_over(env, settings, index_classes, |_, store| Ok(store))
     }
 
-    /// As [`Self::open_with_indexes`], with the query layer over a storage that `over` makes of the engine's. For clusters.
+    /// As [`Self::open_with_indexes`], but the query layer uses the storage that `over` makes of the engine's. For clusters.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -104,7 +104,7 @@ impl Node {
         system::register_batches(&engine, processor.batch_sizes());
         system::register_access(&engine, &processor);
         if let Err(error) = processor.access().sweep(&engine.schema()) {
-            // What was granted on objects that are gone is tidied up at a later start; serving matters more.
+            // A later start removes these grants; serving matters more.
             tracing::warn!(%error, "grants on dropped objects cannot be removed");
         }
         let settings = Arc::new(LiveSettings::new(settings, &engine, &processor));
@@ -132,7 +132,7 @@ impl Node {
         self.wait_until_durable(executed.awaited.clone())
     }
 
-    /// Waits for what a write waits for.
+    /// Waits until a write is durable. `awaited` is the position in the commit log or the write in the cluster; `None` returns at once.
     ///
     /// # Errors
     /// The commit log has failed, or the logs of the cluster did not acknowledge the write.
@@ -161,22 +161,22 @@ impl Node {
         self.processor.end_long_reads();
     }
 
-    /// This node as `system.local` has it.
+    /// Identity and addresses of this node, as stored in `system.local`.
     pub fn local(&self) -> &Arc<LocalNode> {
         &self.local
     }
 
-    /// What statements have cost, by shape.
+    /// The costs of statements, by shape.
     pub fn costs(&self) -> &Arc<StatementCosts> {
         &self.costs
     }
 
-    /// The settings that hold now.
+    /// The current settings.
     pub fn settings(&self) -> &Arc<LiveSettings> {
         &self.settings
     }
 
-    /// Makes this node one of a cluster for drivers: they see its peers in `system.peers`, and get events when the cluster changes.
+    /// Shows drivers that this node is a member of a cluster: `system.peers` has its peers, and changes of the cluster are events.
     ///
     /// Requires: the server has not started, and no view has been published.
     ///

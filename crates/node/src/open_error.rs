@@ -11,7 +11,7 @@ pub enum OpenError {
     /// The data directory belongs to another node.
     #[error(transparent)]
     Local(#[from] LocalError),
-    /// Settings contradict each other or the machine.
+    /// Settings contradict each other, or the machine cannot fulfill them.
     #[error("{0}")]
     Settings(String),
     /// The node cannot take part in its cluster.

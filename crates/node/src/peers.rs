@@ -1,7 +1,7 @@
-//! [`Peers`]: the cluster as this node knows it, shared between what follows the meta log and what clients ask.
+//! [`Peers`]: the cluster as this node knows it, shared between the follower of the meta log and the sessions of clients.
 //!
-//! Who follows the log publishes each new view. `system.local` is stored first, then clients are told, so that a client that reads the
-//! system tables because of an event finds what the event was about.
+//! The follower publishes each new view. `system.local` is stored first, and then events are sent, so that a client that reads the
+//! system tables because of an event finds the change.
 
 use std::sync::{Arc, Weak};
 
@@ -9,17 +9,17 @@ use ilion_cluster::ClusterView;
 use ilion_schema::SchemaEvent;
 use parking_lot::Mutex;
 
-/// The members of the cluster of this node. A single node has none.
+/// The members of this node's cluster. A single node has no `Peers`.
 pub struct Peers {
     /// Held only to swap or clone the pointer.
     view: Mutex<Arc<ClusterView>>,
-    /// Whom to tell, in this order. Held while they are told, so that they see views in the order of the log.
+    /// Called in this order. Locked during the calls, so that listeners get views in the order of the log.
     listeners: Mutex<Vec<Weak<dyn PeersListener>>>,
 }
 
-/// Who acts on changes of the cluster.
+/// Acts on changes of the cluster.
 pub trait PeersListener: Send + Sync {
-    /// There is a new view.
+    /// A new view was published.
     fn view_changed(&self, before: &ClusterView, view: &ClusterView);
 
     /// This node has applied a change of the schema.
@@ -27,7 +27,7 @@ pub trait PeersListener: Send + Sync {
 }
 
 impl Peers {
-    /// Starts with a view.
+    /// Makes a new value with the first view.
     pub fn new(view: ClusterView) -> Arc<Self> {
         Arc::new(Self {
             view: Mutex::new(Arc::new(view)),
@@ -40,7 +40,7 @@ impl Peers {
         self.view.lock().clone()
     }
 
-    /// Replaces the view, and tells clients what changed. Returns when they are told; one thread at a time.
+    /// Replaces the view. If it has changed, calls all listeners before it returns. One thread at a time.
     pub fn publish(&self, view: ClusterView) {
         let mut listeners = self.listeners.lock();
         let view = Arc::new(view);
@@ -57,15 +57,15 @@ impl Peers {
         });
     }
 
-    /// Tells clients that this node has applied a change of the schema, whichever node made it. Requires: the view with the new version of
-    /// the schema is published.
+    /// Tells all listeners that this node has applied a change of the schema, whichever node made it. Requires: the view with the new
+    /// version of the schema is published.
     pub fn schema_changed(&self, events: &[SchemaEvent]) {
         for listener in self.listeners.lock().iter().filter_map(Weak::upgrade) {
             listener.schema_changed(events);
         }
     }
 
-    /// Tells this listener of changes, after those that were here before.
+    /// Adds a listener. It is called after the listeners that were added before.
     pub fn listen(&self, listener: Weak<dyn PeersListener>) {
         self.listeners.lock().push(listener);
     }

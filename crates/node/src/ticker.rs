@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
-/// Repeats an action until this is dropped. The drop waits until the action has ended.
+/// Repeats an action until the ticker is dropped. The drop waits until a running action has ended.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     stop: Option<Sender<()>>,

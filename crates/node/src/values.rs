@@ -1,4 +1,4 @@
-//! Serializes values of system tables; the server has some of these, too.
+//! Serializes values of system tables; the server uses this for its own system tables, too.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub fn int(value: i32) -> Bytes {
     Bytes::copy_from_slice(&value.to_be_bytes())
 }
 
-/// A `bigint`; what is larger is its maximum.
+/// A `bigint`. A value that is too large becomes the largest `bigint`.
 pub fn bigint(value: u64) -> Bytes {
     Bytes::copy_from_slice(&i64::try_from(value).unwrap_or(i64::MAX).to_be_bytes())
 }

@@ -19,13 +19,13 @@ pub(crate) const GLOBAL_TABLE: i32 = 0x1;
 /// A column of a result, or a bind marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// Keyspace of its table.
+    /// Keyspace of the column's table.
     pub keyspace: Arc<str>,
-    /// Its table.
+    /// Table of the column.
     pub table: Arc<str>,
-    /// Its name, or that of the marker.
+    /// Name of the column or marker.
     pub name: Arc<str>,
-    /// Its type. The protocol does not carry `frozen`.
+    /// Type of the column. The protocol does not carry `frozen`.
     pub cql_type: CqlType,
 }
 
@@ -35,7 +35,7 @@ impl ColumnSpec {
     }
 }
 
-/// The global flag, if all columns are of one table.
+/// [`GLOBAL_TABLE`] if all columns are of one table, else 0.
 pub(crate) fn global_flag(columns: &[ColumnSpec]) -> i32 {
     match columns.split_first() {
         Some((first, rest)) if rest.iter().all(|column| column.is_same_table(first)) => GLOBAL_TABLE,
@@ -43,7 +43,7 @@ pub(crate) fn global_flag(columns: &[ColumnSpec]) -> i32 {
     }
 }
 
-/// Appends the columns; `flags` says whether the table is named once.
+/// Appends the columns. With [`GLOBAL_TABLE`] in `flags`, their table is named once.
 pub(crate) fn encode_columns(out: &mut Vec<u8>, version: Version, flags: i32, columns: &[ColumnSpec]) {
     let is_global = flags & GLOBAL_TABLE != 0;
     if let (true, Some(first)) = (is_global, columns.first()) {

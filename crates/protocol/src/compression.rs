@@ -34,7 +34,7 @@ impl Compression {
         }
     }
 
-    /// The algorithm with this name, in any case.
+    /// The algorithm with this name, in upper or lower case; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Lz4, Self::Snappy]
             .into_iter()

@@ -32,7 +32,7 @@ pub enum Consistency {
 }
 
 impl Consistency {
-    /// All of them, by number.
+    /// All levels, by number.
     pub const ALL: [Self; 11] = [
         Self::Any,
         Self::One,

@@ -8,7 +8,7 @@ use crate::version::Version;
 /// The largest body of the protocol.
 pub(crate) const BODY_MAX: usize = 256 << 20;
 
-/// Smaller bodies are not compressed. Each envelope has a flag for compression.
+/// Smaller bodies are not compressed: each envelope has its own flag for compression.
 const COMPRESSED_MIN_BYTES: usize = 128;
 
 /// An envelope in a buffer whose length is not set yet.

@@ -15,7 +15,7 @@ pub enum Error {
         /// What was expected there.
         expected: &'static str,
     },
-    /// The body is well-formed, but its content is not allowed.
+    /// The body is well-formed, but its content is not allowed: the reason.
     #[error("{0}")]
     Refused(Cow<'static, str>),
     /// A part of a message exceeds the limits of the format; send less.
@@ -50,7 +50,7 @@ impl From<ilion_codec::Error> for Error {
 /// How a connection continues after a [`FrameError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Answer and decode on: the bad envelope was skipped.
+    /// Answer, and go on decoding: the bad envelope was skipped.
     Continue,
     /// Answer, then close: the start of the next envelope is unknown.
     AnswerAndClose,
@@ -81,6 +81,6 @@ pub struct FrameError {
     pub blame: Blame,
     /// How the connection continues.
     pub recovery: Recovery,
-    /// Set for versions 1 and 2: the answer has the same version, with a header of eight bytes.
+    /// Set if the request has version 1 or 2. Then the answer has the same version, with a header of eight bytes.
     pub legacy_version: Option<u8>,
 }

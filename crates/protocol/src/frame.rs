@@ -1,10 +1,10 @@
-//! Reads frames: from bytes as they arrive to one frame at a time.
+//! Cuts frames out of the bytes of a connection, one at a time, as the bytes arrive.
 //!
-//! Before the answer to STARTUP, and always in v3 and v4, the stream is a sequence of envelopes; after it v5 is a sequence
-//! of segments that carry them. Bodies are slices of the read buffer unless they were compressed or in pieces.
+//! Before the answer to STARTUP, and always in v3 and v4, the stream is a sequence of envelopes. After it, in v5, the stream is a sequence
+//! of segments that carry envelopes. Bodies are slices of the read buffer unless they were compressed or came in pieces.
 //!
 //! Invariant: a length is checked before memory is allocated for it. A refused frame is skipped and reported with
-//! `Recovery::Continue` if the next frame can be found. Compat: one that is too large is reported when all of it has arrived.
+//! `Recovery::Continue` if the next frame can be found. Compat: a frame that is too large is reported when all of it has arrived.
 
 use std::borrow::Cow;
 
@@ -22,9 +22,9 @@ use crate::version::Version;
 /// An envelope, parsed and decompressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its version.
+    /// Protocol version of the envelope.
     pub version: Version,
-    /// Its flags, without `COMPRESSED`.
+    /// Flags of the envelope, without `COMPRESSED`.
     pub flags: Flags,
     /// Matches responses to requests.
     pub stream: i16,
@@ -43,7 +43,7 @@ pub enum Role {
     Client,
 }
 
-/// Who is at the other end.
+/// The kind of program at the other end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Peer {
     /// A client, or the server of this client.
@@ -68,9 +68,9 @@ impl Default for Limits {
     }
 }
 
-/// While a large envelope arrives, the buffer grows by at most this beyond the bytes that have arrived,
+/// While a large envelope arrives, the buffer is extended by as many bytes as have arrived, but at most by this number,
 const RESERVE_MAX: usize = 256 << 10;
-/// and by at most their number, but at least by this.
+/// and at least by this number.
 const RESERVE_MIN: usize = 16 << 10;
 
 /// Turns the bytes of a connection into frames.
@@ -79,7 +79,7 @@ pub struct FrameDecoder {
     role: Role,
     peer: Peer,
     limits: Limits,
-    /// Set by [`Self::fix_version`]; other versions are refused from then on.
+    /// The only accepted version, set by [`Self::fix_version`]; `None` accepts all supported ones.
     version: Option<Version>,
     /// Set by [`Self::set_oldest`]; older versions are refused.
     oldest: Version,
@@ -88,7 +88,7 @@ pub struct FrameDecoder {
     assembly: Assembly,
     /// Bytes of a refused envelope that have not arrived yet.
     skip: u64,
-    /// The error to report when they have arrived.
+    /// The error to report when these bytes have arrived.
     deferred: Option<FrameError>,
 }
 
@@ -124,7 +124,7 @@ impl FrameDecoder {
         }
     }
 
-    /// A decoder for a connection between nodes: v5, and the opcodes of nodes only. [`Role::Server`] is the side that was connected to.
+    /// A decoder for a connection between nodes: v5, and only the opcodes of nodes. [`Role::Server`] is the side that was connected to.
     pub fn between_nodes(role: Role, limits: Limits) -> Self {
         Self {
             peer: Peer::Node,
@@ -148,7 +148,7 @@ impl FrameDecoder {
         self.compression = compression;
     }
 
-    /// Expects segments from now on (v5, after the answer to STARTUP). Call it before decoding another byte.
+    /// Expects segments from now on (v5, after the answer to STARTUP). Call it before the next byte is decoded.
     pub fn use_segments(&mut self, compression: Option<Compression>) {
         self.compression = compression;
         self.version = Some(Version::V5);
@@ -160,7 +160,7 @@ impl FrameDecoder {
         self.limits = limits;
     }
 
-    /// Bytes that the decoder holds itself, without the buffer.
+    /// Bytes in the decoder's own memory, without the buffer.
     pub fn held_bytes(&self) -> usize {
         self.assembly.whole.len() + self.assembly.pieces.capacity()
     }
@@ -170,7 +170,7 @@ impl FrameDecoder {
         self.skip > 0
     }
 
-    /// Bytes that have arrived of an incomplete envelope. Requires: `decode` has returned `None`.
+    /// Bytes of an incomplete envelope that have arrived. Requires: `decode` has returned `None`.
     pub fn partial_bytes(&self, buffer: &BytesMut) -> usize {
         match self.skip {
             0 => buffer.len() + self.assembly.pieces.len(),
@@ -243,7 +243,7 @@ impl FrameDecoder {
         self.frame(accepted, envelope).map(Some)
     }
 
-    /// Defers the error about a frame that is too large until all of it has arrived: until then, its stream is in use.
+    /// Defers the error about a frame that is too large until all of it has arrived. Until then the client still uses its stream.
     fn defer_or_refuse(&mut self, error: FrameError) -> Result<(), FrameError> {
         if self.skip > 0 && error.blame == Blame::Invalid {
             self.deferred = Some(error);
@@ -484,7 +484,7 @@ struct Accepted {
     total: usize,
 }
 
-/// The message about a version that is not spoken.
+/// The message about a version that Ilion does not support.
 fn unsupported(header: &RawHeader) -> String {
     match header.flags.contains(Flags::USE_BETA) {
         true => Version::unsupported_beta_message(header.version_number),
@@ -492,7 +492,7 @@ fn unsupported(header: &RawHeader) -> String {
     }
 }
 
-/// The length of the body; a negative one counts as above every limit.
+/// The length of the body. A negative length becomes one that exceeds every limit.
 fn announced_body(header: &RawHeader) -> u64 {
     u64::try_from(header.length).unwrap_or(u64::MAX - HEADER_BYTES as u64)
 }

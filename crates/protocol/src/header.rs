@@ -28,7 +28,7 @@ impl Flags {
     pub const CUSTOM_PAYLOAD: Self = Self(0x04);
     /// The body starts with warnings (v4 and later, responses).
     pub const WARNINGS: Self = Self(0x08);
-    /// The client wants a version that is in development.
+    /// The client requests a version that is in development.
     pub const USE_BETA: Self = Self(0x10);
 
     /// True if all bits of `other` are set.
@@ -37,7 +37,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets of bits.
+    /// The bits of both.
     #[inline]
     #[must_use]
     pub fn with(self, other: Self) -> Self {

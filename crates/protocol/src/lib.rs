@@ -5,7 +5,7 @@
 //! send, and how the connection continues. After the answer to STARTUP in v5 both sides call [`FrameDecoder::use_segments`]
 //! before they decode another byte.
 //!
-//! Connections between nodes have the same framing, with opcodes of their own and bodies that `internode` knows
+//! Connections between nodes have the same framing, with their own opcodes. The crate `internode` decodes their bodies
 //! ([`FrameDecoder::between_nodes`], [`encode_frame`]).
 //!
 //! Writing: [`encode_response`], [`encode_request`], or [`begin_response`] with [`RowsHead::begin_rows`] append envelopes to a

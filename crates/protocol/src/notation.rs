@@ -7,8 +7,8 @@
 //! string list := u16 + strings      string map := u16 + pairs     bytes map := u16 + (string, bytes) pairs
 //! ```
 //!
-//! `put_*` is for responses and never fails: it truncates what exceeds the format (only texts of errors and warnings can be that
-//! long). `try_*` is for requests, whose content comes from the user: it returns an error.
+//! `put_*` is for responses and never fails: it truncates what is too long for the format (only texts of errors and warnings can be
+//! that long). `try_*` is for requests, whose content comes from the user: it returns an error.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -23,7 +23,7 @@ use crate::version::Version;
 /// Opaque key-value pairs in a message (v4 and later).
 pub type CustomPayload = Vec<(String, Option<Bytes>)>;
 
-/// A reader of a body whose byte values are slices of it.
+/// A reader of a body. The byte values that it returns are slices of the body.
 pub(crate) struct Input<'a> {
     body: &'a Bytes,
     reader: Reader<'a>,
@@ -95,7 +95,7 @@ impl<'a> Input<'a> {
         Ok(self.body.slice_ref(bytes))
     }
 
-    /// The id of the metadata of a result; empty before v5, which has none.
+    /// The id of the metadata of a result; empty before v5, where it does not exist.
     pub fn result_metadata_id(&mut self, version: Version) -> Result<Bytes, Error> {
         match version >= Version::V5 {
             true => self.short_bytes(),
@@ -179,13 +179,13 @@ pub(crate) fn put_i32(out: &mut Vec<u8>, value: i32) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// A count or size as `[int]`. It never saturates: the limit of an envelope is far below `i32::MAX`.
+/// Writes a count or size as `[int]`. It never saturates: the limit of an envelope is far below `i32::MAX`.
 #[inline]
 pub(crate) fn put_size(out: &mut Vec<u8>, size: usize) {
     put_i32(out, i32::try_from(size).unwrap_or(i32::MAX));
 }
 
-/// Writes a count, truncated to `u16`; returns it.
+/// Writes a count, at most `u16::MAX`; returns the written count.
 pub(crate) fn put_count(out: &mut Vec<u8>, len: usize) -> usize {
     let count = u16::try_from(len).unwrap_or(u16::MAX);
     put_u16(out, count);
@@ -251,7 +251,7 @@ pub(crate) fn put_inet(out: &mut Vec<u8>, address: SocketAddr) {
     put_i32(out, i32::from(address.port()));
 }
 
-/// Writes a `u16` count; an error if it does not fit.
+/// Writes a `u16` count; fails if it is too large.
 pub(crate) fn try_count(out: &mut Vec<u8>, what: &'static str, len: usize) -> Result<(), Error> {
     let count = u16::try_from(len).map_err(|_| Error::TooLarge {
         what,
@@ -262,7 +262,7 @@ pub(crate) fn try_count(out: &mut Vec<u8>, what: &'static str, len: usize) -> Re
     Ok(())
 }
 
-/// Writes an `i32` size; an error if it does not fit.
+/// Writes an `i32` size; fails if it is too large.
 #[inline]
 pub(crate) fn try_size(out: &mut Vec<u8>, what: &'static str, len: usize) -> Result<(), Error> {
     let size = i32::try_from(len).map_err(|_| Error::TooLarge {

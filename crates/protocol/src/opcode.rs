@@ -38,14 +38,14 @@ pub enum Opcode {
     AuthResponse = 0x0f,
     /// Response: the client is authenticated.
     AuthSuccess = 0x10,
-    /// A message of the node that has connected to another one. Not of CQL: its body is that of `internode`.
+    /// Between nodes: a message of the node that has connected. Not part of CQL: `internode` decodes its body.
     NodeRequest = 0x70,
-    /// A message of the node that was connected to.
+    /// Between nodes: a message of the node that was connected to.
     NodeAnswer = 0x71,
 }
 
 impl Opcode {
-    /// All of them, by number.
+    /// All opcodes, by number.
     pub const ALL: [Self; 18] = [
         Self::Error,
         Self::Startup,
@@ -78,12 +78,12 @@ impl Opcode {
         self as u8
     }
 
-    /// True for messages between nodes, which no client may send or gets.
+    /// True for messages between nodes. Clients neither send nor receive them.
     pub fn is_between_nodes(self) -> bool {
         matches!(self, Self::NodeRequest | Self::NodeAnswer)
     }
 
-    /// True for messages of the side that has connected.
+    /// True for messages from the side that has opened the connection.
     pub fn is_request(self) -> bool {
         matches!(
             self,

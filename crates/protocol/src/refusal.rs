@@ -6,7 +6,7 @@ use crate::error::{Blame, FrameError, Recovery};
 use crate::segment::SegmentError;
 use crate::version::Version;
 
-/// Refuses v1 and v2. Their headers have eight bytes, so the ninth may never arrive.
+/// Refuses v1 and v2 before nine bytes are there: their headers have eight bytes, so the ninth may never arrive.
 pub(crate) fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
     match *buffer {
         [version @ (1 | 2), _, stream, _, ..] => Err(FrameError {

@@ -118,7 +118,7 @@ pub(crate) fn take_segment(
     let header = SegmentHeader::decode(header, compression)?;
     let total = header_len + header.length + CRC32_BYTES;
     if buffer.len() < total {
-        // At most a segment: 128 KiB.
+        // At most one segment, 128 KiB, whatever the header says.
         buffer.reserve(total - buffer.len());
         return Ok(None);
     }
@@ -169,7 +169,7 @@ pub fn encode_segments(envelopes: &[u8], compression: Option<Compression>, out: 
     }
 }
 
-/// Length of the first envelopes that fit into one segment together; 0 if the first one does not fit.
+/// Length of as many whole envelopes as fit into one segment; 0 if the first one does not fit.
 fn group_len(bytes: &[u8]) -> usize {
     let mut group = 0;
     while group < bytes.len() {
@@ -214,7 +214,7 @@ fn encode_segment(
     out.extend_from_slice(&payload_crc32(sent).to_le_bytes());
 }
 
-/// The compressed payload; `None` without compression, or if it would not be smaller.
+/// The compressed payload; `None` without compression, or if the compressed payload is not smaller.
 fn compressed(payload: &[u8], compression: Option<Compression>) -> Option<Vec<u8>> {
     if compression.is_none() || payload.len() < COMPRESSED_MIN_BYTES {
         return None;
@@ -222,7 +222,7 @@ fn compressed(payload: &[u8], compression: Option<Compression>) -> Option<Vec<u8
     Some(lz4_flex::block::compress(payload)).filter(|compressed| compressed.len() < payload.len())
 }
 
-/// Appends one v5 envelope as segments. Its shared parts are copied only if they are compressed.
+/// Appends one v5 envelope as segments. Shared parts of the envelope are copied only if they are compressed.
 pub fn encode_shared_segments(envelope: &Rope, compression: Option<Compression>, out: &mut Rope) {
     let is_self_contained = envelope.len() <= SEGMENT_PAYLOAD_MAX;
     let mut left = envelope.len();
@@ -259,7 +259,7 @@ fn encode_cut(
     let compressed = match (compression, cut) {
         (None, _) => None,
         (_, [(piece, range)]) => compressed(&piece.bytes()[range.clone()], compression),
-        // At most a segment: 128 KiB.
+        // Copies at most one segment, 128 KiB.
         _ => compressed(&parts().flatten().copied().collect::<Vec<u8>>(), compression),
     };
     let header = SegmentHeader {

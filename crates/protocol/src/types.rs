@@ -7,7 +7,7 @@
 //!     0x31 tuple: n: u16, n x option    all others: nothing
 //! ```
 //!
-//! A type that is unknown to the version is encoded as custom with its class; so are vectors in all versions.
+//! A type that the version does not have is encoded as a custom type with its class, and a vector always is.
 //! Not here: class strings themselves (`ilion-types`).
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const TUPLE: u16 = 0x31;
 /// Deepest nesting of types, the same as in CQL.
 const DEPTH_MAX: usize = 32;
 
-/// The id of a type without parameters; `None` if the type is unknown to the version.
+/// The id of a type without parameters; `None` if the type has parameters, or if the version does not have the type.
 fn simple_id(version: Version, cql_type: &CqlType) -> Option<u16> {
     let (id, since) = match cql_type {
         CqlType::Ascii => (0x01, Version::V3),

@@ -14,9 +14,9 @@ pub enum Version {
 }
 
 impl Version {
-    /// The newest version. Errors about unknown versions are answered in it.
+    /// The newest version. Errors about unknown versions have this version.
     pub const NEWEST: Self = Self::V5;
-    /// All of them, oldest first.
+    /// All supported versions, oldest first.
     pub const SUPPORTED: [Self; 3] = [Self::V3, Self::V4, Self::V5];
 
     /// The version with this number, without the direction bit.
@@ -39,7 +39,7 @@ impl Version {
         }
     }
 
-    /// The message about an unsupported version. Compat: drivers match these words of Cassandra 5.0.
+    /// The message about an unsupported version. Compat: the words of Cassandra 5.0, which drivers look for.
     pub fn unsupported_message(number: u8) -> String {
         format!(
             "Invalid or unsupported protocol version ({number}); supported versions are ({})",
@@ -47,8 +47,9 @@ impl Version {
         )
     }
 
-    /// The same for a client that wants the version in development. Cassandra's sstableloader does, and shows this text to its user
-    /// since it lacks the first two words of the other message. Other drivers find the rest, and take an older version.
+    /// The message for a client that requests a version in development. Cassandra's sstableloader is such a client. It shows this
+    /// text to its user, since the first two words of the other message are missing. Drivers find the remaining words, and take an older
+    /// version.
     pub fn unsupported_beta_message(number: u8) -> String {
         format!(
             "{number} is an unsupported protocol version; supported versions are ({}). \

@@ -15,18 +15,18 @@ choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
 });
 
 choices!(SaslMechanism, "How a password is shown to brokers of Kafka (`log_options`: `sasl`).", {
-    /// The brokers see it.
+    /// The brokers get the password itself.
     Plain = "PLAIN",
-    /// They see a proof, with SHA-256.
+    /// The brokers get a proof of the password, with SHA-256.
     ScramSha256 = "SCRAM-SHA-256",
-    /// They see a proof, with SHA-512.
+    /// The brokers get a proof of the password, with SHA-512.
     ScramSha512 = "SCRAM-SHA-512",
 });
 
 choices!(LogFormat, "How lines of the log look (`log_format`).", {
-    /// For people.
+    /// Text for people.
     Text = "text",
-    /// A JSON object each.
+    /// Each line is a JSON object.
     Json = "json",
 });
 
@@ -44,7 +44,7 @@ choices!(LogTarget, "A place for the log (in `log_to`).", {
 pub struct LogTargets(Vec<LogTarget>);
 
 impl LogTargets {
-    /// Each of them once.
+    /// The places, each of them once.
     pub fn targets(&self) -> impl Iterator<Item = LogTarget> + '_ {
         self.0.iter().copied()
     }
@@ -79,9 +79,9 @@ choices!(SSTableFormat, "Format of the SSTables that are written (`sstable_forma
 });
 
 choices!(StorageCompatibility, "What becomes of the directory of an older Cassandra (`storage_compatibility_mode`).", {
-    /// It stays one that it can open.
+    /// The older Cassandra can still open it.
     Cassandra4 = "CASSANDRA_4",
-    /// It becomes one of 5.0.
+    /// It becomes a directory of Cassandra 5.0.
     None = "NONE",
 });
 
@@ -90,46 +90,46 @@ choices!(SSTableLookup, "How partitions are found in SSTables (`sstable_lookup`)
     TokenMap = "token_map",
     /// By Bloom filter, key cache, index summary and index.
     Summary = "summary",
-    /// The same, with a summary made from the whole index at the start.
+    /// As `Summary`, but the summary is made from the whole index at the start.
     WholeIndex = "whole_index",
 });
 
 choices!(Authenticator, "Who may connect (`authenticator`).", {
-    /// Everybody.
+    /// Everybody, without a login.
     AllowAll = "AllowAllAuthenticator",
     /// Roles with their passwords.
     Password = "PasswordAuthenticator",
     /// Roles that certificates stand for.
     MutualTls = "MutualTlsAuthenticator",
-    /// The same; clients without a certificate log in with a password.
+    /// As `MutualTls`, but clients without a certificate log in with a password.
     MutualTlsWithPasswordFallback = "MutualTlsWithPasswordFallbackAuthenticator",
 });
 
 choices!(CertificateValidator, "What in a certificate is the identity of a client (`authenticator`: `validator_class_name`).", {
-    /// The first URI among its other names that starts with `spiffe://`.
+    /// The first URI among the subject alternative names that starts with `spiffe://`.
     Spiffe = "SpiffeCertificateValidator",
-    /// The common name of its subject.
+    /// The common name of the subject.
     CommonName = "CommonNameCertificateValidator",
 });
 
 choices!(Authorizer, "Who may do what (`authorizer`).", {
-    /// Everybody everything.
+    /// Everybody may do everything.
     AllowAll = "AllowAllAuthorizer",
-    /// Roles what was granted to them.
+    /// Roles may do what was granted to them.
     Cassandra = "CassandraAuthorizer",
 });
 
 choices!(NetworkAuthorizer, "Which data centers roles may use (`network_authorizer`).", {
-    /// All.
+    /// All data centers.
     AllowAll = "AllowAllNetworkAuthorizer",
-    /// Those of `ACCESS TO DATACENTERS`.
+    /// Those that `ACCESS TO DATACENTERS` names for the role.
     Cassandra = "CassandraNetworkAuthorizer",
 });
 
 choices!(CidrAuthorizer, "Which addresses roles may be used from (`cidr_authorizer`).", {
-    /// All.
+    /// All addresses.
     AllowAll = "AllowAllCIDRAuthorizer",
-    /// Those of `ACCESS FROM CIDRS`.
+    /// Those of the groups that `ACCESS FROM CIDRS` names for the role.
     Cassandra = "CassandraCIDRAuthorizer",
 });
 
@@ -146,21 +146,21 @@ choices!(RoleManager, "Where roles are kept (`role_manager`).", {
 });
 
 choices!(ClientCertificates, "Whether clients show certificates (`client_encryption_options`: `require_client_auth`).", {
-    /// They are not asked for one.
+    /// The server does not request a certificate.
     NotAsked = "false",
-    /// Without one that the truststore vouches for, a client is refused.
+    /// The server refuses clients without a certificate that the truststore accepts.
     Required = "true",
-    /// As `Required`, but clients without any are taken.
+    /// As `Required`, but clients may have no certificate.
     Optional = "optional",
 });
 
 /// Which connections between nodes are encrypted (`server_encryption_options`: `internode_encryption`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InternodeEncryption {
-    /// None.
+    /// No connections.
     #[default]
     None,
-    /// All.
+    /// All connections.
     All,
 }
 
@@ -189,23 +189,23 @@ impl Form for InternodeEncryption {
 choices!(AuditLogger, "Where the audit log goes (`audit_logging_options`: `logger`).", {
     /// To files, as JSON lines.
     File = "FileAuditLogger",
-    /// To chronicle queues: not built.
+    /// To chronicle queues, which Ilion does not support.
     Bin = "BinAuditLogger",
     /// Nowhere.
     NoOp = "NoOpAuditLogger",
 });
 
-/// The period of a file of the audit log (`audit_logging_options`: `roll_cycle`).
+/// How long a file of the audit log is written before the next one begins (`audit_logging_options`: `roll_cycle`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollCycle {
     name: &'static str,
-    /// Its length.
+    /// Length of the period in seconds.
     pub period_secs: u32,
 }
 
 impl RollCycle {
-    /// Compat: names and lengths of `RollCycles` of Chronicle Queue, but for those of its tests. Names of one length differ there in
-    /// how many entries a file has room for.
+    /// Compat: names and lengths of `RollCycles` of Chronicle Queue, without the cycles for its tests. There, names with the same length
+    /// differ in how many entries fit into a file.
     const ALL: [Self; 20] = [
         Self::new("MINUTELY", 60),
         Self::new("FIVE_MINUTELY", 5 * 60),
@@ -284,7 +284,7 @@ impl Form for Partitioner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize(pub u32);
 
-/// Compat: what `column_index_size` may be at most.
+/// Compat: the largest value of `column_index_size`.
 const BLOCK_BYTES_MAX: u32 = 2_147_483_646;
 
 impl Form for BlockSize {

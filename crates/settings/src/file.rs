@@ -1,4 +1,4 @@
-//! The settings file: YAML to a flat list of names and values with their lines.
+//! The settings file: turns YAML into a flat list of names and values, each with its line.
 //!
 //! Nested names are joined with underscores (`sstable: {selected_format: big}` is `sstable_selected_format`), a list of one
 //! value is that value, and a class with parameters is its name.
@@ -16,7 +16,7 @@ pub(crate) struct Entry {
     pub line: u64,
 }
 
-/// A YAML value; scalars are text.
+/// A YAML value. Scalars stay text.
 enum YamlValue {
     Null,
     Scalar(String),
@@ -24,12 +24,12 @@ enum YamlValue {
     Map(Vec<(Spanned<String>, YamlValue)>),
 }
 
-/// Reads the text of a settings file.
+/// Parses the text of a settings file.
 pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, String> {
     let node: YamlValue = if text.lines().all(is_blank) {
         YamlValue::Null
     } else {
-        // No snippet of the file, since errors about settings are one line.
+        // Errors about settings are one line, so they must not have a snippet of the file.
         serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())?
     };
     let mut entries = Vec::new();
@@ -61,7 +61,7 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, YamlValue)>, entries: &mut
             // Compat: a name without a value has no effect.
             YamlValue::Null => {}
             YamlValue::Scalar(value) => entries.push(Entry { name, value, line }),
-            // A list of one class, as `audit_logging_options: {logger: [{class_name: X}]}` has it.
+            // A list of one class, as in `audit_logging_options: {logger: [{class_name: X}]}`.
             YamlValue::List(mut items)
                 if items.len() == 1 && name == "audit_logging_options_logger" && is_block(&items[0]) =>
             {
@@ -79,13 +79,13 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, YamlValue)>, entries: &mut
                 name,
                 line,
             }),
-            // `sstable: {format: {bti: ..}}` has parameters of formats.
+            // A block here has parameters of formats, such as `sstable: {format: {bti: ..}}`.
             YamlValue::Map(_) if name == "sstable_format" => entries.push(Entry {
                 name: "sstable_format_parameters".to_owned(),
                 value: "(a block)".to_owned(),
                 line,
             }),
-            // A foreign block is reduced to its name and its switch.
+            // Of a block that Ilion does not support, only its name and `enabled` matter.
             YamlValue::Map(pairs) if super::foreign::find(&name).is_some() => entries.push(Entry {
                 name,
                 value: switch(&pairs),
@@ -100,7 +100,7 @@ fn is_block(value: &YamlValue) -> bool {
     matches!(value, YamlValue::Map(_))
 }
 
-/// The value that switches a block of Cassandra's on; empty if it has none, which means off.
+/// The value of `enabled` in a block that Ilion does not support; empty if it is missing, which means off.
 fn switch(pairs: &[(Spanned<String>, YamlValue)]) -> String {
     let found = pairs
         .iter()
@@ -111,14 +111,14 @@ fn switch(pairs: &[(Spanned<String>, YamlValue)]) -> String {
     found.unwrap_or_default()
 }
 
-/// `{class_name: C, parameters: {a: b}}` is `C; a=b`.
+/// Converts `{class_name: C, parameters: {a: b}}` to the text `C; a=b`.
 fn compaction(pairs: Vec<(Spanned<String>, YamlValue)>) -> String {
     let (mut class, mut options) = (String::new(), String::new());
     for (key, node) in pairs {
         match (key.value.as_str(), node) {
             ("class_name", YamlValue::Scalar(name)) => class = name,
             ("parameters", YamlValue::Map(parameters)) => options.push_str(&parameter_list(parameters)),
-            // A list of one block.
+            // The parameters may also be a list of one block.
             ("parameters", YamlValue::List(blocks)) => {
                 for block in blocks {
                     if let YamlValue::Map(parameters) = block {

@@ -1,9 +1,9 @@
 //! Settings of Cassandra that Ilion does not support, each with a warning or an error.
 //!
-//! A setting that cannot change what clients see is passed over with a warning. A setting that Ilion does not support and that
-//! affects safety or results is refused, so that nobody relies on it.
+//! A setting that cannot change the results of clients is ignored with a warning. A setting that affects safety or results is
+//! refused, so that nobody relies on it.
 //!
-//! Names of Cassandra 4.0, which end with a unit or start with `enable_`, are looked up as those of 4.1 and 5.0.
+//! Names of Cassandra 4.0, which end with a unit or start with `enable_`, are looked up under their names in 4.1 and 5.0.
 
 /// What happens to a foreign setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Fate {
 pub struct Foreign {
     /// Their names.
     pub names: &'static [&'static str],
-    /// What happens.
+    /// What happens to them.
     pub fate: Fate,
     /// The reason, as a clause after "since".
     pub reason: &'static str,
@@ -403,7 +403,7 @@ pub const FOREIGN: &[Foreign] = &[
     },
 ];
 
-/// Suffixes for units in names of Cassandra 4.0.
+/// Units at the end of names of Cassandra 4.0.
 const UNITS: [&str; 12] = [
     "_in_ms",
     "_in_kb",
@@ -419,7 +419,7 @@ const UNITS: [&str; 12] = [
     "_in_bytes_per_ip",
 ];
 
-/// Finds the group of a name.
+/// Finds the group of a name, also of a name of Cassandra 4.0; `None` if the name is not foreign.
 pub(crate) fn find(name: &str) -> Option<&'static Foreign> {
     let listed = |name: &str| FOREIGN.iter().find(|foreign| foreign.names.contains(&name));
     let switch = || listed(&format!("{}_enabled", name.strip_prefix("enable_")?));

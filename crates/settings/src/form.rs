@@ -15,7 +15,7 @@ use tracing_subscriber::filter::Targets;
 
 /// A value that is parsed from text and printed as text.
 pub(crate) trait Form: Sized {
-    /// Parses a text; the error says what was expected.
+    /// Parses a text. The error is a description of what was expected.
     fn parse(text: &str) -> Result<Self, String>;
     /// Prints a text that parses to this value.
     fn print(&self) -> String;
@@ -29,7 +29,7 @@ pub struct Size(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate(pub u64);
 
-/// A limit; `None` is no limit, written -1.
+/// A limit; `None` is no limit, which is written as -1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit(pub Option<u64>);
 
@@ -39,7 +39,7 @@ pub struct Umask(pub u32);
 
 impl Form for Umask {
     fn parse(text: &str) -> Result<Self, String> {
-        // YAML drops leading zeros.
+        // Fewer digits are accepted, since YAML drops leading zeros.
         let is_octal =
             (1..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
         let umask = u32::from_str_radix(text, 8).ok().filter(|_| is_octal);
@@ -134,18 +134,18 @@ impl Form for Rate {
     }
 }
 
-/// Parses a duration as settings have it.
+/// Parses a duration in the syntax of settings.
 ///
 /// # Errors
-/// The text says what was expected.
+/// The error is a description of what was expected.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Form::parse(text)
 }
 
-/// Parses a size as settings have it.
+/// Parses a size in the syntax of settings.
 ///
 /// # Errors
-/// The text says what was expected.
+/// The error is a description of what was expected.
 pub fn parse_size(text: &str) -> Result<Size, String> {
     Form::parse(text)
 }
@@ -229,7 +229,7 @@ impl Form for Secret {
 pub struct LogFilter(pub String);
 
 impl LogFilter {
-    /// Parsed; `None` if it is no filter.
+    /// The parsed filter; `None` if the text is no filter.
     pub fn targets(&self) -> Option<Targets> {
         let parts: Vec<&str> = self.0.split(',').map(str::trim).collect();
         parts.join(",").parse().ok()
@@ -240,7 +240,7 @@ const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"]
 
 impl Form for LogFilter {
     fn parse(text: &str) -> Result<Self, String> {
-        // `tracing` takes any other word for the name of a module, which would suppress almost all events.
+        // `tracing` would take any other word for the name of a module, and then log almost no events.
         let is_known = |part: &str| {
             part.contains('=')
                 || part.starts_with("ilion")
@@ -262,7 +262,7 @@ impl Form for LogFilter {
 /// Parses an IP address or `localhost`.
 ///
 /// # Errors
-/// The text is no address; the error says what was expected.
+/// The text is no address; the error is a description of what was expected.
 pub fn parse_address(text: &str) -> Result<IpAddr, String> {
     match text {
         "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),

@@ -1,7 +1,7 @@
 //! Settings: from the defaults, a file, the environment and the command line; a later source wins.
 //!
-//! A setting with the meaning of one of Cassandra's has its name and units. An unknown name is refused with its place and the
-//! nearest known name. A name of Cassandra's that Ilion does not support is passed over with a warning, or refused (`foreign`).
+//! A setting that means the same as one of Cassandra's has its name and units. An unknown name is refused with its place and the
+//! nearest known name. A setting of Cassandra that Ilion does not support is ignored with a warning, or refused (`foreign`).
 //! When you add a setting, add a line in `table`, and run the tests with `REWRITE=1` to renew the document.
 
 #[macro_use]
@@ -61,7 +61,7 @@ const ENVIRONMENT_RESERVED: [&str; 4] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct SettingsError {
-    /// File and line, variable or flag.
+    /// Where the setting is: file and line, variable or flag.
     pub place: String,
     /// What is wrong.
     pub problem: String,
@@ -72,7 +72,7 @@ pub struct SettingsError {
 pub struct Loaded {
     /// The settings.
     pub settings: Settings,
-    /// A warning for each setting that was passed over.
+    /// A warning for each setting that was ignored.
     pub warnings: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ impl Loaded {
     /// Adds the settings of the environment.
     ///
     /// # Errors
-    /// A variable with our prefix cannot be used.
+    /// A variable cannot be used that has the prefix `ILION_`, or belongs to OpenTelemetry or to the Cassandra image.
     pub fn add_environment<S: Into<OsString>>(
         &mut self,
         variables: impl IntoIterator<Item = (S, S)>,
@@ -144,14 +144,14 @@ impl Loaded {
                 self.set(&name, &value, || place.clone())?;
                 ours.push(canonical(&name).to_owned());
             } else {
-                // The variable may have another purpose: tests and scripts use the prefix, too.
+                // Only a warning: tests and scripts use the prefix for other purposes, too.
                 self.warnings.push(format!("{place}: {}", unknown(&name)));
             }
         }
         self.add_foreign_variables(&ours, foreign)
     }
 
-    /// Sets the setting of a command line's `--set NAME=VALUE`.
+    /// Sets a setting from `NAME=VALUE`, as in the option `--set` of the command line.
     ///
     /// # Errors
     /// There is no `=`, the name is unknown, or the value cannot be used.
@@ -177,7 +177,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Sets one setting. Returns its group if it is foreign and passed over.
+    /// Sets one setting. Returns the group of a setting that Ilion does not support and ignores; the caller then warns.
     fn set_or_pass(
         &mut self,
         name: &str,
@@ -213,7 +213,7 @@ fn text_of(place: &str, value: OsString) -> Result<String, SettingsError> {
     })
 }
 
-/// Sets `sstable: {selected_format: ..}` of Cassandra 5, which names a family of formats.
+/// Adopts `sstable: {selected_format: ..}` of Cassandra 5, which names a family of formats.
 fn select_format(settings: &mut Settings, value: &str) -> Result<(), String> {
     let is_big = settings.sstable_format != SSTableFormat::Da;
     match value {
@@ -229,7 +229,7 @@ fn select_format(settings: &mut Settings, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Replaces another name of the same setting.
+/// The name of a setting for an alias of that name.
 fn canonical(name: &str) -> &str {
     match name {
         "native_transport_address" => "rpc_address",
@@ -245,11 +245,11 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
             "{name} lists several directories; Ilion keeps all data in one"
         ));
     }
-    // Compat: class names may be qualified.
+    // Compat: names of classes may begin with their package.
     let packages = ["org.apache.cassandra.auth.", "org.apache.cassandra.audit."];
     let simple = packages.iter().find_map(|package| value.strip_prefix(package));
     let simple = simple.unwrap_or(value);
-    // Compat: some names have accepted a bare number since before units existed.
+    // Compat: some settings accept a bare number under their current name, since they are older than units.
     let of_number = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
     let unit = match of_number {
         Some((_, of_number)) if unit.is_empty() && simple.bytes().all(|byte| byte.is_ascii_digit()) => {

@@ -1,6 +1,6 @@
 //! Which settings can be changed while the node runs. `LiveSettings` of the crate `node` applies them.
 
-/// Names of these settings.
+/// Names of the settings that can be changed while the node runs.
 pub const LIVE: &[&str] = &[
     // Logs.
     "log_level",

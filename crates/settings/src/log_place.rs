@@ -11,7 +11,7 @@ use crate::form::Form;
 /// Where the commit log is (`log`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LogPlace {
-    /// In files of this node, which is a single node.
+    /// In local files. The node is a single node.
     #[default]
     Local,
     /// In topics of Kafka. The nodes with the same log are a cluster.

@@ -1,7 +1,7 @@
 //! All settings of Ilion. The struct, the defaults, the document and `system_views.settings` come from this list.
 //!
-//! A line is `name: type = "default"`, then old names of Cassandra with the unit of their bare numbers; the name itself may be
-//! among them.
+//! A line is `name: type = "default"`, then old names in Cassandra, each with the unit of its bare numbers. The name itself may be
+//! among them, if it also accepts bare numbers.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -27,15 +27,15 @@ pub struct Setting {
     pub name: &'static str,
     /// Its default, as text.
     pub default: &'static str,
-    /// Its meaning.
+    /// Its description in the document.
     pub document: &'static str,
     /// Names in older versions of Cassandra, with the unit of their numbers.
     pub(crate) legacy: &'static [(&'static str, &'static str)],
     pub(crate) parse: fn(&mut Settings, &str) -> Result<(), String>,
     pub(crate) print: fn(&Settings) -> String,
-    /// Copies its value from the first settings to the second ones.
+    /// Copies the value of this setting from the first settings to the second ones.
     pub copy: fn(&Settings, &mut Settings),
-    /// True if it has the same value; of secrets, too, which are printed alike.
+    /// True if both settings have the same value. Also compares secrets, whose printed texts are all the same.
     pub is_same: fn(&Settings, &Settings) -> bool,
 }
 
@@ -626,7 +626,7 @@ impl Settings {
     }
 }
 
-/// The setting of this name, and the unit to append if it is an old name.
+/// The setting with this name or old name, and the unit to append to its value; empty for the current name.
 pub(crate) fn find(name: &str) -> Option<(&'static Setting, &'static str)> {
     SETTINGS.iter().find_map(|setting| {
         if setting.name == name {

@@ -1,23 +1,23 @@
-//! Variables of the environment that others have named: those of OpenTelemetry, and those of the Cassandra image.
+//! Environment variables that other projects have named: OpenTelemetry, and the Cassandra image.
 //!
 //! A variable of our own (`ILION_..`) beats both. Variables of the Cassandra image count only with `cassandra_variables: true`, as the
-//! container sets it: elsewhere they may be those of another program.
+//! container sets it: elsewhere they may be meant for another program.
 
 use std::ffi::OsString;
 
 use crate::{Loaded, Settings, SettingsError, is_known, text_of};
 
-/// What a variable is for.
+/// What the value of a variable means.
 enum Meaning {
-    /// A setting of this name; the unit is appended to the value.
+    /// The value of the setting with this name, after the unit is appended.
     Setting(&'static str, &'static str),
-    /// The exporter of a signal, whose endpoint is this setting: `otlp`, or `none`.
+    /// The exporter of a signal: `otlp`, or `none`, which switches off the endpoint in this setting.
     Exporter(&'static str),
     /// `true` switches everything off.
     Disabled,
     /// Only this value is accepted.
     Only(&'static str),
-    /// It is for programs of other kinds.
+    /// It has no meaning for Ilion, for this reason.
     Foreign(&'static str),
 }
 
@@ -48,7 +48,7 @@ const OPENTELEMETRY: &[(&str, Meaning)] = &[
         "OTEL_RESOURCE_ATTRIBUTES",
         Meaning::Setting("otlp_resource_attributes", ""),
     ),
-    // After the endpoints, since they may switch them off.
+    // These come after the endpoints, since they may switch an endpoint off.
     ("OTEL_TRACES_EXPORTER", Meaning::Exporter("otlp_traces_endpoint")),
     (
         "OTEL_METRICS_EXPORTER",
@@ -101,7 +101,7 @@ const CASSANDRA: &[(&str, Meaning)] = &[
 ];
 
 impl Loaded {
-    /// Adds the variables of others; settings in `ours` have got a value from a variable of our own.
+    /// Adds the variables of other projects. They do not change the settings in `ours`, which variables of our own have set.
     pub(crate) fn add_foreign_variables(
         &mut self,
         ours: &[String],

@@ -1,4 +1,4 @@
-//! The queue of spans, the thread that sends, and its requests.
+//! The queue of spans, the thread that sends spans and metrics, and its requests.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -28,20 +28,20 @@ use crate::{FinishedSpan, TelemetryOptions};
 const WAITING_MAX: usize = 2048;
 /// Most spans in a request. The default of `OTEL_BSP_MAX_EXPORT_BATCH_SIZE`.
 const BATCH_MAX: usize = 512;
-/// How long a span waits for others. Shorter than the default of `OTEL_BSP_SCHEDULE_DELAY` (5 s), since people look for their trace.
+/// How long a span waits for others. Shorter than the default of `OTEL_BSP_SCHEDULE_DELAY` (5 s), since people wait for their trace.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
-/// Pauses before spans are sent again.
+/// Pauses before a failed request is repeated; after the last one, its spans are dropped.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
-/// How long the last spans may take when the node stops.
+/// How long sending the last spans may take when the node stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
-/// Longest answer that is read.
+/// Most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// The text of all metrics; `None` when the node stops.
+/// Returns the text of all metrics; `None` while the node stops.
 type MetricsSource = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Sends spans and metrics until it is dropped.
@@ -49,7 +49,7 @@ pub struct Telemetry {
     sender: Sender<WaitingSpan>,
     /// Dropped to stop the thread.
     running: Mutex<Option<Sender<()>>>,
-    /// Set to end a request that takes long.
+    /// Set to end a request that takes too long.
     is_stopping: watch::Sender<bool>,
     thread: Mutex<Option<JoinHandle<()>>>,
     metrics: Arc<OnceLock<MetricsSource>>,
@@ -107,7 +107,7 @@ impl Telemetry {
             .redirect(redirect::Policy::none())
             .default_headers(headers(&options)?);
         if !is_encrypted {
-            // Then it does not matter whether this machine has certificates of issuers.
+            // Without HTTPS the client must start on machines that have no certificates of issuers.
             client = client.tls_certs_only([]);
         }
         let client = client
@@ -147,12 +147,12 @@ impl Telemetry {
         })
     }
 
-    /// Whether spans are sent at all.
+    /// True if spans are sent at all.
     pub fn sends_spans(&self) -> bool {
         self.sends_spans
     }
 
-    /// Sends a span later. It is dropped if too many wait; the caller never waits.
+    /// Puts a span into the queue; drops it if the queue is full. Never waits.
     pub fn send(&self, span: FinishedSpan) {
         match self.sender.try_send(span.bounded()) {
             Ok(()) => {}
@@ -162,7 +162,7 @@ impl Telemetry {
         }
     }
 
-    /// Sends the metrics of this source from now on. A second source is ignored.
+    /// Sends the metrics of this source from now on. Only the first call has an effect.
     pub fn send_metrics_of(&self, source: impl Fn() -> Option<String> + Send + Sync + 'static) {
         let _ = self.metrics.set(Box::new(source));
     }
@@ -192,7 +192,7 @@ impl Telemetry {
         drop(self.running.lock().take());
         self.is_stopping.send_replace(true);
         let thread = self.thread.lock().take();
-        // The source of metrics may hold the last reference to this.
+        // A thread cannot wait for itself: if the source of metrics holds the last reference to this, it is dropped on that thread.
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
         {
@@ -227,7 +227,7 @@ fn unix_nanos(env: &dyn Env) -> u64 {
 /// Why a request failed.
 struct Failed {
     reason: String,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     is_passing: bool,
     /// How many spans or points the collector refused, if it accepted the others.
     refused: Option<u64>,
@@ -285,7 +285,7 @@ impl Exporter {
         self.finish(spans, batch);
     }
 
-    /// Sends the spans that wait, each batch once.
+    /// Sends all spans that are left, each batch once.
     fn finish(&mut self, spans: &Receiver<WaitingSpan>, mut batch: Vec<Span>) {
         let deadline = Instant::now() + STOP_PATIENCE;
         loop {
@@ -311,13 +311,13 @@ impl Exporter {
     fn encode(&self, span: WaitingSpan) -> Span {
         let mut ids = [0; 24];
         self.env.random_bytes(&mut ids);
-        // An id of zeros would be invalid.
+        // An id must not be all zeros.
         ids[0] |= 1;
         ids[16] |= 1;
         span.encode(ids)
     }
 
-    /// Sends a batch, and again after failures that may pass.
+    /// Sends a batch. Repeats the request after failures that may pass.
     fn send_spans(&mut self, batch: Vec<Span>) {
         let (count, body) = (batch.len(), self.body_of(batch));
         let mut pauses = PAUSES.into_iter();
@@ -329,7 +329,7 @@ impl Exporter {
             };
             self.tell(&sent, if pause.is_some() { 0 } else { count });
             let Some(pause) = pause else { return };
-            // Meanwhile spans wait in the queue. A node that stops does not wait.
+            // During the pause, new spans stay in the queue. If the node stops, the pause ends and the batch is dropped.
             if self.stopping.recv_timeout(pause) == Err(crossbeam_channel::RecvTimeoutError::Disconnected) {
                 self.counts.spans_dropped.inc_by(count as u64);
                 return;
@@ -377,7 +377,7 @@ impl Exporter {
                 }],
             }],
         };
-        // No retry: the points are cumulative, so the next request has all that this one had.
+        // No retry: the points are cumulative, so the next request replaces this one.
         let sent = self.post(&url, message.encode_to_vec(), self.options.timeout);
         self.tell(&sent, 0);
     }
@@ -459,19 +459,19 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<(), Failed> {
     judge(status, &body)
 }
 
-/// Returns when a node that stops has waited long enough.
+/// Returns when the node stops and `STOP_PATIENCE` has passed.
 async fn no_more_patience(stop: &mut watch::Receiver<bool>) {
-    // An error means that whoever could stop this is gone.
+    // An error means that the sender is gone, so nobody else can stop this.
     let _ = stop.wait_for(|is_stopping| *is_stopping).await;
     tokio::time::sleep(STOP_PATIENCE).await;
 }
 
-/// What an answer means. Pure.
+/// Turns status and body of an answer into the outcome of the request. Pure.
 fn judge(status: StatusCode, body: &[u8]) -> Result<(), Failed> {
     if !status.is_success() {
         return Err(Failed {
             reason: format!("it answers {status}"),
-            // As the specification of OTLP lists them.
+            // The list in the specification of OTLP.
             is_passing: matches!(status.as_u16(), 429 | 502 | 503 | 504),
             refused: None,
         });
@@ -490,7 +490,7 @@ fn judge(status: StatusCode, body: &[u8]) -> Result<(), Failed> {
     }
 }
 
-/// An error with its causes, which say what went wrong.
+/// The text of an error with its causes. The causes say what went wrong.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

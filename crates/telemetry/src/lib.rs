@@ -1,9 +1,9 @@
-//! OpenTelemetry: spans and metrics to a collector, over OTLP (HTTP with protobuf).
+//! OpenTelemetry: sends spans and metrics to a collector, over OTLP (HTTP with protobuf).
 //!
-//! [`Telemetry::start`] starts the thread `ilion-otlp`. A request that is over is given to [`Telemetry::send`], which puts it into a bounded
-//! queue and never waits: a span that has no room is dropped and counted. The thread takes them in batches, encodes them (`span`,
-//! `messages`), and posts them. Every [`TelemetryOptions::metrics_interval`] it asks the source of metrics for a text, converts it
-//! (`openmetrics`), and posts it. A collector that is down, slow or refuses costs spans, and a line in the log each minute.
+//! [`Telemetry::start`] starts the thread `ilion-otlp`. [`Telemetry::send`] puts a finished request into a bounded queue and never waits:
+//! if the queue is full, the span is dropped and counted. The thread takes spans in batches, encodes them (`span`,
+//! `messages`), and posts them. Every [`TelemetryOptions::metrics_interval`] it gets a text from the source of metrics, converts it
+//! (`openmetrics`), and posts it. If the collector is down, slow or refuses, spans are lost, and the log gets a line each minute.
 //!
 //! | module | |
 //! | --- | --- |

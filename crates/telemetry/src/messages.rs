@@ -1,6 +1,6 @@
 //! The messages of OTLP that Ilion sends, version 1 of the protocol (`opentelemetry-proto`).
 //!
-//! Only the fields that are sent or read are here. The tests decode what these types encode with the types that the OpenTelemetry
+//! Only the fields that Ilion sends or reads are here. Tests encode these types and decode them with the types that the OpenTelemetry
 //! project generates.
 
 use prost::{Message, Oneof};
@@ -186,14 +186,14 @@ pub(crate) struct HistogramPoint {
     pub count: u64,
     #[prost(double, optional, tag = "5")]
     pub sum: Option<f64>,
-    /// Counts by bucket, one more than there are bounds. A bucket does not count the values of the buckets below it.
+    /// Counts by bucket, one more than there are bounds. Not cumulative: a value is counted in one bucket only.
     #[prost(fixed64, repeated, tag = "6")]
     pub bucket_counts: Vec<u64>,
     #[prost(double, repeated, tag = "7")]
     pub bounds: Vec<f64>,
 }
 
-/// The node.
+/// The node that sends, by its attributes.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Resource {
     #[prost(message, repeated, tag = "1")]
@@ -253,7 +253,7 @@ pub(crate) struct ExportAnswer {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct PartialSuccess {
-    /// Spans or points.
+    /// Number of spans or points that the collector refused.
     #[prost(int64, tag = "1")]
     pub rejected: i64,
     #[prost(string, tag = "2")]

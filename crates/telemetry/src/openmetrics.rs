@@ -1,7 +1,8 @@
-//! Converts metrics from the text format of OpenMetrics, as `/metrics` has them, to OTLP.
+//! Converts metrics from the text format of OpenMetrics, as in `/metrics`, to OTLP.
 //!
-//! Names and units stay, without the suffixes `_total`, `_bucket` and so on of single samples: a collector that writes for Prometheus adds
-//! them again. Counters and histograms are cumulative since the start of the node; all else is a gauge. Values of labels are attributes.
+//! Names and units stay, but suffixes of single samples (`_total`, `_bucket` and so on) are removed: a collector that writes for
+//! Prometheus adds them again. Counters and histograms are cumulative since the start of the node; all else is a gauge. Labels become
+//! attributes.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub(crate) struct Times {
     pub now_unix_nanos: u64,
 }
 
-/// Converts a text. Lines that are no metrics are left out.
+/// Converts a text. Leaves out lines that are no metrics.
 pub(crate) fn metrics_of(text: &str, times: Times) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let mut family = Family::default();
@@ -114,7 +115,7 @@ impl<'a> Family<'a> {
     }
 
     fn histogram_points(&self, times: Times) -> Vec<HistogramPoint> {
-        // Keyed by labels, since the samples of a point need not be neighbours.
+        // By labels, since the samples of a point need not follow each other.
         let mut points: BTreeMap<String, HistogramPoint> = BTreeMap::new();
         for sample in &self.samples {
             let key = format!("{:?}", sample.labels_but("le"));
@@ -139,7 +140,7 @@ impl<'a> Family<'a> {
         }
         let mut points: Vec<HistogramPoint> = points.into_values().collect();
         for point in &mut points {
-            // A bucket of OpenMetrics includes those below it; a bucket of OTLP does not.
+            // A bucket of OpenMetrics includes the buckets below it; a bucket of OTLP does not.
             for index in (1..point.bucket_counts.len()).rev() {
                 point.bucket_counts[index] =
                     point.bucket_counts[index].saturating_sub(point.bucket_counts[index - 1]);
@@ -208,7 +209,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// Whole numbers stay exact.
+/// Parses a number. Whole numbers stay exact.
 fn number(text: &str) -> Option<Number> {
     match text.parse() {
         Ok(whole) => Some(Number::Int(whole)),
@@ -220,7 +221,7 @@ fn count(text: &str) -> u64 {
     text.parse().unwrap_or(0)
 }
 
-/// The code of a unit (UCUM), which OTLP uses.
+/// The code of a unit in UCUM, which OTLP uses.
 fn unit_of(name: &str) -> &str {
     match name {
         "seconds" => "s",

@@ -1,8 +1,8 @@
-//! [`TelemetryOptions`], and the parsers of their texts.
+//! [`TelemetryOptions`], and parsers for the texts of its settings.
 
 use std::time::Duration;
 
-/// Where spans and metrics go.
+/// Where spans and metrics are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TelemetryOptions {
     /// URL for spans; `None` sends no spans.
@@ -60,7 +60,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The URL of a signal below that of a collector, which may end with a slash.
+/// The URL of a signal: the collector's URL, which may end with a slash, and `path`.
 pub fn url_below(endpoint: &str, path: &str) -> String {
     format!("{}{path}", endpoint.trim_end_matches('/'))
 }

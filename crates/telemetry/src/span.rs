@@ -9,25 +9,25 @@ use crate::{TraceParent, messages};
 
 /// Most characters of a name or text.
 const TEXT_CHARS_MAX: usize = 4096;
-/// Most steps. As `OTEL_SPAN_EVENT_COUNT_LIMIT` by default.
+/// Most steps of a span: the default of `OTEL_SPAN_EVENT_COUNT_LIMIT`.
 const STEPS_MAX: usize = 128;
 
-/// A request that is over.
+/// A finished request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FinishedSpan {
     /// The caller's span; `None` begins a trace.
     pub parent: Option<TraceParent>,
-    /// The kind of request. There must be few different names.
+    /// The kind of request. Use few different names.
     pub name: String,
-    /// When it began, in nanoseconds since 1970.
+    /// When the request began, in nanoseconds since 1970.
     pub started_unix_nanos: u64,
-    /// How long it took.
+    /// How long the request took, in nanoseconds.
     pub elapsed_nanos: u64,
-    /// Facts about it.
+    /// Facts about the request.
     pub attributes: Vec<(Cow<'static, str>, Attribute)>,
-    /// Its steps: nanoseconds since it began, and what was done. Only the first 128 are sent.
+    /// Steps of the request: nanoseconds since it began, and what was done. Only the first 128 are sent.
     pub steps: Vec<(u64, String)>,
-    /// Why it failed.
+    /// Why the request failed; `None` if it succeeded.
     pub error: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct WaitingSpan {
 }
 
 impl FinishedSpan {
-    /// Cuts long texts and leaves out steps.
+    /// Cuts long texts, and drops steps above the limit.
     pub(crate) fn bounded(mut self) -> WaitingSpan {
         let steps_left_out = self.steps.len().saturating_sub(STEPS_MAX);
         self.steps.truncate(STEPS_MAX);
@@ -67,7 +67,7 @@ impl FinishedSpan {
 }
 
 impl WaitingSpan {
-    /// Its message, with these random bytes as trace id and span id.
+    /// The message for this span, with these random bytes as trace id and span id.
     pub fn encode(self, ids: [u8; 24]) -> messages::Span {
         let steps_left_out = u32::try_from(self.steps_left_out).unwrap_or(u32::MAX);
         let span = self.span;

@@ -1,4 +1,4 @@
-//! Failures of the collector for the log: the first at once, then one line a minute as long as they go on.
+//! Decides which failures of the collector are logged: the first at once, then one line a minute while failures go on.
 
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,9 @@ impl Troubles {
         Some(std::mem::take(&mut self.failures))
     }
 
-    /// Notes a success; true if it follows a failure that was logged.
+    /// Notes a success; returns true if it follows a failure that was logged.
     pub fn succeeded(&mut self) -> bool {
-        // The minute is not started anew: a collector that comes and goes causes no more lines than one that is down.
+        // The minute goes on: a collector that fails now and then causes no more lines than one that is down.
         std::mem::take(&mut self.is_failing) && self.failures == 0
     }
 }

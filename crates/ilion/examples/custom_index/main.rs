@@ -1,4 +1,4 @@
-//! A database with an index of the application: `cargo run --example custom_index -- [DIRECTORY]`.
+//! A database with an index class that the application provides: `cargo run --example custom_index -- [DIRECTORY]`.
 
 mod short_texts;
 

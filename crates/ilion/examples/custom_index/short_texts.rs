@@ -1,5 +1,5 @@
-//! An index of an application: the table index for texts up to the length in its option. Writes of longer texts are refused, as
-//! an application may want for names that it looks up.
+//! An index class of an application: the table index, for texts up to the length in its option. Writes of longer texts are refused.
+//! An application may want this limit for names that it looks up.
 
 use std::sync::Arc;
 

@@ -25,10 +25,10 @@ use crate::cli::{
 };
 use crate::snapshots;
 
-/// Findings of `verify` that are printed.
+/// Most findings of `verify` that are printed.
 const FINDINGS_MAX: usize = 100;
 
-/// Runs the command; without one, prints whether incremental backups are on.
+/// Runs the command. Without a subcommand, prints whether incremental backups are on.
 pub fn run(arguments: &BackupArguments) -> Result<(), Failure> {
     match &arguments.command {
         None => snapshots::backup(&arguments.admin, None),
@@ -43,7 +43,7 @@ pub fn run(arguments: &BackupArguments) -> Result<(), Failure> {
     }
 }
 
-/// What all commands work with.
+/// What all commands need: files and clock, the place of the backups, a progress bar.
 struct Bench {
     env: Arc<dyn Env>,
     place: Box<dyn Place>,
@@ -82,7 +82,7 @@ impl Bench {
         }
     }
 
-    /// Time since a reading of the clock.
+    /// Time since `began_nanos` of the monotonic clock.
     fn since(&self, began_nanos: u64) -> Duration {
         Duration::from_nanos(self.env.monotonic_nanos().saturating_sub(began_nanos))
     }
@@ -270,7 +270,7 @@ fn restore(arguments: &RestoreArguments) -> Result<(), Failure> {
             restore_node(&bench.env, &*bench.place, &options, target).map_err(Failure::of)?
         }
         (None, Some(keyspace)) => into_node(&bench, arguments, keyspace, &options)?,
-        // The parser asks for one of them.
+        // Unreachable: the parser requires one of the two.
         (None, None) => return Err(Failure::Usage("say --into or --keyspace".to_owned())),
     };
     match arguments.node.admin.json {
@@ -360,7 +360,7 @@ fn restored_text(restored: &Restored, took: Duration) -> String {
     text
 }
 
-/// The moment that the arguments name.
+/// The moment that the arguments choose for the restore.
 fn until(arguments: &RestoreArguments) -> Result<Until, Failure> {
     match arguments.to.as_deref() {
         None => Ok(Until::Backup(arguments.name.clone())),
@@ -371,13 +371,13 @@ fn until(arguments: &RestoreArguments) -> Result<Until, Failure> {
                     "--to: expected an instant like 2026-11-24T05:30:00Z, or latest, not {text}"
                 ))
             })?;
-            // The whole millisecond is in it.
+            // In microseconds; the restore includes the whole millisecond.
             Ok(Until::Time(millis.saturating_mul(1000).saturating_add(999)))
         }
     }
 }
 
-/// Bytes for people.
+/// A number of bytes with a unit, for people.
 fn size(bytes: u64) -> String {
     const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let Some((shift, unit)) = UNITS.into_iter().find(|(shift, _)| bytes >> shift > 0) else {

@@ -1,4 +1,4 @@
-//! The node that `ilion backup` works with: one that runs on this machine, or the directory of one that is stopped.
+//! The node that `ilion backup` works with: a running one on this machine, or the directory of a stopped one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::ask::{client, path};
 use crate::cli::{NodeArguments, ServeArguments};
 use crate::serve;
 
-/// Held in the data directory by the one tool that works with the node.
+/// Lock file in the data directory: one `ilion backup` at a time works with a node.
 const LOCK: &str = "ilion.backup";
 
-/// A node, and the right to be the only tool that works with it.
+/// A node, with the lock that keeps other `ilion backup` processes away from it.
 pub struct BackedUp {
     way: Way,
     cluster: String,
@@ -81,7 +81,7 @@ impl BackedUp {
         })
     }
 
-    /// Its data directory.
+    /// The data directory of the node.
     pub fn data_directory(&self) -> &Path {
         &self.data_directory
     }
@@ -112,7 +112,7 @@ impl BackedUp {
             .map_err(|error| Error::Refused(format!("the node is of another version: {error}")))
     }
 
-    /// Takes a moment.
+    /// Has the node begin a backup: takes snapshots of all tables and links the commit log.
     pub fn begin(&self) -> Result<Moment, Error> {
         let report: MomentReport = self.report(&BackupsOrder::Begin)?;
         let keyspaces = report.keyspaces.into_iter();
@@ -143,12 +143,12 @@ impl BackedUp {
         })
     }
 
-    /// Removes what the moment was made of.
+    /// Removes the snapshots and links that [`Self::begin`] made.
     pub fn end(&self) -> Result<(), Error> {
         self.order(&BackupsOrder::End).map(drop)
     }
 
-    /// Archives its log up to now.
+    /// Archives the commit log of the node up to now.
     pub fn archive_log(&self) -> Result<ArchivedLog, Error> {
         let report: ArchiveReport = self.report(&BackupsOrder::ArchiveLog)?;
         Ok(ArchivedLog {
@@ -158,7 +158,7 @@ impl BackedUp {
         })
     }
 
-    /// Gives it a table. The plan is a file.
+    /// Imports a table into the node, as the plan file says. Returns the number of SSTables.
     pub fn restore_table(&self, plan: &Path) -> Result<u64, Error> {
         let done = self.order(&BackupsOrder::RestoreTable(plan.to_path_buf()))?;
         Ok(done["sstables"].as_u64().unwrap_or(0))

@@ -1,4 +1,4 @@
-//! The arguments of a verb: options, values, and the node that is meant.
+//! The arguments of a verb: options, values, and the node to connect to.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use crate::ask::{self, client};
 use crate::bar::{Shown, while_node_works};
 use crate::cli::{AdminArguments, LoginArguments};
 
-/// Actions whose progress is that of compactions, builds of indexes and checks.
+/// Actions whose progress bar shows compactions, index builds and checks.
 const LONG: [&str; 9] = [
     "cleanup",
     "compact",
@@ -29,10 +29,10 @@ const LONG: [&str; 9] = [
     "verify",
 ];
 
-/// Actions whose progress is that of flushes that operators wait for.
+/// Actions whose progress bar shows flushes.
 const FLUSHES: [&str; 2] = ["drain", "flush"];
 
-/// The node that is meant, and the login there.
+/// The node to connect to, and the login there. `None` if an option was not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     address: Option<IpAddr>,
@@ -42,10 +42,10 @@ pub struct Place {
     password_file: Option<String>,
 }
 
-/// Takes the options that name the node from anywhere among the words.
+/// Separates the options that name the node, which may be anywhere among the words, from the other words.
 ///
 /// # Errors
-/// Such an option has no value, or not one of its kind.
+/// Such an option has no value, or a value that is no address or port.
 pub fn take_place(words: Vec<String>) -> Result<(Place, Vec<String>), Failure> {
     let mut place = Place::default();
     let mut rest = Vec::new();
@@ -103,7 +103,7 @@ pub fn take_place(words: Vec<String>) -> Result<(Place, Vec<String>), Failure> {
 }
 
 impl Place {
-    /// As options of the commands of `ilion`.
+    /// The node and login, as options for a command of `ilion`.
     pub fn arguments(&self) -> Vec<String> {
         let pairs = [
             ("--admin-address", self.address.map(|address| address.to_string())),
@@ -116,7 +116,7 @@ impl Place {
         given.flat_map(|(name, value)| [name.to_owned(), value]).collect()
     }
 
-    /// The same, with what the environment says of the rest.
+    /// The node and login. What the options do not give comes from the environment, or is the default.
     fn admin(&self) -> Result<AdminArguments, Failure> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let address = match (self.address, variable("ILION_ADMIN_ADDRESS")) {
@@ -143,7 +143,7 @@ impl Place {
         })
     }
 
-    /// The login that was given; what is missing of it comes from the environment. A password that was given hides both of these.
+    /// The login. The environment adds what the options do not give, but no password if an option gives a password or its file.
     fn login(&self, variable: &impl Fn(&str) -> Option<String>) -> LoginArguments {
         let username = self.username.clone().or_else(|| variable("ILION_USERNAME"));
         let (password, file) = match (&self.password, &self.password_file) {
@@ -168,7 +168,7 @@ pub fn missing_keyspace(keyspace: &str) -> Failure {
 pub struct Call {
     verb: &'static str,
     place: Place,
-    /// Long names, with the values of those that have one.
+    /// Long names of the given options, with their values; `None` for options that take no value.
     options: Vec<(&'static str, Option<String>)>,
     /// The other arguments.
     pub values: Vec<String>,
@@ -237,12 +237,12 @@ impl Call {
         found.and_then(|(_, value)| value.as_deref())
     }
 
-    /// The value at a place; `None` if there are fewer.
+    /// The value at an index; `None` if there are fewer values.
     pub fn value(&self, index: usize) -> Option<&str> {
         self.values.get(index).map(String::as_str)
     }
 
-    /// A number at a place. Requires: the verb needs this many values.
+    /// The value at an index, as a number. Requires: the verb needs this many values.
     pub fn number<T: std::str::FromStr>(&self, index: usize) -> Result<T, Failure> {
         let text = self.value(index).unwrap_or_default();
         let wrong = |_| Failure::nodetool(format!("can not convert \"{text}\" to a number"));
@@ -263,7 +263,7 @@ impl Call {
         asked.map_err(Failure::of_client)
     }
 
-    /// Requests an action; one that takes long has a bar.
+    /// Requests an action, with a progress bar if it may take long.
     pub fn post(&self, action: &str, parts: &[(&str, Option<&str>)]) -> Result<Value, Failure> {
         let (client, path) = (self.client()?, ask::path(action, parts));
         let shown = match action {
@@ -278,10 +278,10 @@ impl Call {
         asked.map_err(Failure::of_client)
     }
 
-    /// Stops the node. It may end before it has answered. Compat: `StopDaemon` takes a connection that breaks off for a stop, too.
+    /// Stops the node, which may end before it answers. Compat: like `StopDaemon`, takes a broken connection for a success.
     pub fn stop_node(&self) -> Result<(), Failure> {
         let client = self.client()?;
-        // An encrypted port breaks off as well if it is asked without encryption: this request finds that out.
+        // An unencrypted request to an encrypted port also breaks the connection. This first request finds that out.
         client
             .get::<Value>(&ask::path("node", &[]))
             .map_err(Failure::of_client)?;
@@ -307,7 +307,7 @@ impl Call {
     }
 }
 
-/// Negative numbers are values.
+/// True for words that begin with a dash, except negative numbers, which are values.
 fn is_option(word: &str) -> bool {
     let rest = word.strip_prefix('-');
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(|first: char| first.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! Groups of addresses: `nodetool listcidrgroups` and its kin.
+//! Groups of addresses (CIDR groups): `nodetool listcidrgroups` and related verbs.
 
 use ilion_server::admin::{CidrGroupsReport, NodeTableReport, laid_out};
 
@@ -6,7 +6,7 @@ use super::call::Call;
 use crate::Failure;
 use crate::ask::say;
 
-/// Compat: `printSet` of Cassandra prints nothing if there is nothing.
+/// Compat: like `printSet` of Cassandra, prints no title if there are no values.
 fn say_set(title: &str, values: impl Iterator<Item = String>) {
     let values: Vec<Vec<String>> = values.map(|value| vec![value]).collect();
     if !values.is_empty() {
@@ -36,7 +36,7 @@ pub fn of_address(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes or changes a group.
+/// Creates or changes a group.
 pub fn update(call: &Call) -> Result<(), Failure> {
     // Compat: the message of `UpdateCIDRGroup`.
     let [name, cidrs @ ..] = &*call.values else {
@@ -61,7 +61,7 @@ pub fn remove(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how clients were compared with their groups of addresses.
+/// Prints counts and latencies of the checks of clients against CIDR groups.
 pub fn stats(call: &Call) -> Result<(), Failure> {
     let tables = [
         ("cidr_filtering_metrics_counts", "cidr-counts"),
@@ -70,7 +70,7 @@ pub fn stats(call: &Call) -> Result<(), Failure> {
     for (name, action) in tables {
         let report: NodeTableReport = call.get(action, &[])?;
         let rows: Vec<Vec<String>> = [report.columns].into_iter().chain(report.rows).collect();
-        // Compat: the layout of `CIDRFilteringStats`, with its blank behind the colon.
+        // Compat: `CIDRFilteringStats` has a blank behind the colon, too.
         say(&format!("{name}: \n{}", laid_out(&rows)));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The members of a cluster, as `nodetool status`, `ring`, `describecluster`, `describering`, `gossipinfo` and `getendpoints` print them.
 //!
-//! Compat: laid out as by Cassandra 5.0.9 with three nodes. The load of members that do not say it is printed as `?`. Pure.
+//! Compat: laid out as by Cassandra 5.0.9 with three nodes. The load of members that have not reported it is printed as `?`. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use ilion_server::admin::{MemberReport, MemberState, NodeReport, file_size};
 
 use super::layout::{laid_out_wide, line_of};
 
-/// What Cassandra prints when no keyspace stands for all.
+/// Cassandra's note if keyspaces are replicated differently, so that no ownership holds for all of them.
 const MEANINGLESS: &str = "Note: Non-system keyspaces don't have the same replication settings, effective ownership \
                            information is meaningless";
 
-/// The release of a member that is down, or does not say it.
+/// Printed as the release of a member that is down or has not reported it.
 const UNKNOWN: &str = "unknown";
 
-/// Keyspaces that Cassandra does not take for a user's.
+/// Compat: keyspaces that do not count as those of users.
 const OF_SYSTEM: [&str; 5] = [
     "system",
     "system_schema",
@@ -25,7 +25,7 @@ const OF_SYSTEM: [&str; 5] = [
     "system_traces",
 ];
 
-/// The keyspace whose ownership is shown: the given one, or any of the user's if all are replicated alike.
+/// The keyspace whose ownership is shown: the given one, else any user keyspace if all of them have the same replication, else `None`.
 fn keyspace_shown<'n>(node: &'n NodeReport, given: Option<&'n str>) -> Option<&'n str> {
     if given.is_some() {
         return given;
@@ -41,13 +41,13 @@ fn keyspace_shown<'n>(node: &'n NodeReport, given: Option<&'n str>) -> Option<&'
     }
 }
 
-/// The share of the data that each member has, by host id: of a keyspace, or of the user's if all are replicated alike.
+/// Host id to share of the data, in the given keyspace or the one that `keyspace_shown` chooses. `None` if there is no such keyspace.
 pub fn ownership<'n>(node: &'n NodeReport, keyspace: Option<&'n str>) -> Option<&'n BTreeMap<String, f64>> {
     let shown = keyspace_shown(node, keyspace)?;
     node.shares.get(shown)
 }
 
-/// Whether a member is up, and its state: `UN`, `DN`, `UJ`, `UL`.
+/// Two letters for a member: up or down, and its state, such as `UN`, `DN`, `UJ`, `UL`.
 pub fn letters_of(member: &MemberReport) -> String {
     let up = if member.is_up { 'U' } else { 'D' };
     let state = match member.state {
@@ -168,7 +168,7 @@ pub fn ring_of(node: &NodeReport, keyspace: Option<&str>) -> String {
     text
 }
 
-/// What stands between the first lines of `describecluster` and its keyspaces.
+/// The part of `describecluster` between its first lines and the keyspaces.
 pub fn members_of(node: &NodeReport) -> String {
     let is_here = |member: &&MemberReport| member.is_up;
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -221,7 +221,7 @@ fn with_port(member: &MemberReport) -> String {
     format!("{}:{}", member.address, member.storage_port)
 }
 
-/// The members that a list of places names.
+/// The members at these indexes of the report.
 fn named<'n>(node: &'n NodeReport, places: &[usize]) -> Vec<&'n MemberReport> {
     places
         .iter()
@@ -258,7 +258,7 @@ pub fn ranges_of(node: &NodeReport, keyspace: &str) -> String {
     lines.join("\n")
 }
 
-/// The replicas of a token: those of the first range that ends at or after it, else of the first one.
+/// The addresses of a token's replicas: those of the first range that ends at or after the token, else of the first range.
 pub fn endpoints_of(node: &NodeReport, keyspace: &str, token: &str) -> String {
     let token: i64 = token.parse().unwrap_or_default();
     let ranges = node.ranges.get(keyspace).map_or(&[][..], Vec::as_slice);
@@ -283,7 +283,7 @@ pub fn gossip_status_of(member: &MemberReport) -> String {
     format!("{state}{token}")
 }
 
-/// What is known of another member, as lines of `gossipinfo`.
+/// The facts about another member, as lines of `gossipinfo`.
 pub fn gossip_of(member: &MemberReport) -> String {
     let status = gossip_status_of(member);
     let load = member.load_bytes.map(|bytes| ("LOAD", format!("{bytes}.0")));

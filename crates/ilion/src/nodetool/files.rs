@@ -9,12 +9,12 @@ use crate::ask::say;
 
 type Parts<'p> = [(&'p str, Option<&'p str>)];
 
-/// Requests an action on all tables, those of a keyspace, or some of them. Prints nothing, as nodetool.
+/// Requests an action on all tables, on those of a keyspace, or on the named ones. Prints nothing, like nodetool.
 pub fn for_tables(call: &Call, action: &str, parts: &Parts<'_>) -> Result<(), Failure> {
     for_chosen(call, action, parts, |_| Ok(()))
 }
 
-/// The same, and passes on each answer.
+/// Requests an action as [`for_tables`] does, and passes each answer to `take`.
 fn for_chosen(
     call: &Call,
     action: &str,
@@ -78,18 +78,18 @@ pub fn compact(call: &Call) -> Result<(), Failure> {
     for_tables(call, "compact", &parts)
 }
 
-/// Writes SSTables anew.
+/// Rewrites SSTables: those of old formats, or all.
 pub fn upgrade(call: &Call) -> Result<(), Failure> {
     let all = call.has("--include-all-sstables").then_some("true");
     for_tables(call, "rewrite", &[("all", all)])
 }
 
-/// Writes SSTables of another compression anew.
+/// Rewrites SSTables whose compression differs from the table's.
 pub fn recompress(call: &Call) -> Result<(), Failure> {
     for_tables(call, "rewrite", &[("compression", Some("true"))])
 }
 
-/// Removes from SSTables what others have deleted.
+/// Removes data from SSTables that tombstones in other SSTables delete.
 pub fn collect_garbage(call: &Call) -> Result<(), Failure> {
     // Compat: `CompactionParams.TombstoneOption`.
     let cells = match call.option("--granularity") {
@@ -130,7 +130,7 @@ pub fn force_compact(call: &Call) -> Result<(), Failure> {
     call.post("compact-keys", &parts).map(drop)
 }
 
-/// Replaces damaged SSTables by what can be read of them.
+/// Replaces damaged SSTables with the rows that can be read from them.
 pub fn scrub(call: &Call) -> Result<(), Failure> {
     if call.has("--no-validate") {
         return Err(Failure::nodetool(
@@ -187,7 +187,7 @@ pub fn refresh(call: &Call) -> Result<(), Failure> {
 
 /// Checks SSTables.
 pub fn verify(call: &Call) -> Result<(), Failure> {
-    // Compat: the check of Cassandra may do harm, so scripts name the option.
+    // Compat: Cassandra's check may do harm, so it requires this option, and scripts give it.
     if !call.has("--force") {
         say(
             "verify is disabled unless a [-f|--force] override flag is provided. See CASSANDRA-9947 and CASSANDRA-17017 for details.",
@@ -206,7 +206,7 @@ pub fn verify(call: &Call) -> Result<(), Failure> {
     }
 }
 
-/// Removes the data of slices of the ring that the node does not hold any more. A single node holds all.
+/// Removes the data of slices of the ring that the node has given away. A single node has all slices, so nothing is removed.
 pub fn cleanup(call: &Call) -> Result<(), Failure> {
     let node: NodeReport = call.get("node", &[])?;
     if let Some(keyspace) = call.value(0).filter(|name| !node.keyspaces.contains_key(*name)) {
@@ -214,12 +214,12 @@ pub fn cleanup(call: &Call) -> Result<(), Failure> {
     }
     match node.members.is_empty() {
         true => Ok(()),
-        // All keyspaces at once: a slice that the node does not hold has nothing to keep of any.
+        // Without the keyspace: a slice that was given away is removed from all keyspaces.
         false => call.post("cleanup", &[]).map(drop),
     }
 }
 
-/// There is one data directory.
+/// Checks only that the keyspace exists: with one data directory, no SSTable is in a wrong one.
 pub fn relocate(call: &Call) -> Result<(), Failure> {
     match call.value(0) {
         Some(keyspace) => check_keyspace(call, keyspace),
@@ -227,7 +227,7 @@ pub fn relocate(call: &Call) -> Result<(), Failure> {
     }
 }
 
-/// There are no other replicas, or all of them apply the same log.
+/// Prints why no repair is needed: a single node has no other replicas, and in a cluster all replicas apply the same log.
 pub fn repair(call: &Call) -> Result<(), Failure> {
     let node: NodeReport = call.get("node", &[])?;
     let keyspaces: Vec<&str> = match call.value(0) {
@@ -254,7 +254,7 @@ pub fn rebuild_index(call: &Call) -> Result<(), Failure> {
         return Err(Failure::nodetool("Required parameters are missing: indexes"));
     }
     for name in names {
-        // Compat: a name may have that of the table in front.
+        // Compat: the name of the table and a dot may come before the name of an index.
         let index = name.strip_prefix(&format!("{table}.")).unwrap_or(name);
         call.post(
             "index/rebuild",

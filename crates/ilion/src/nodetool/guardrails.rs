@@ -1,5 +1,5 @@
-//! `nodetool getguardrailsconfig`, `setguardrailsconfig`. The names are Cassandra's; the settings behind them have the same, but for
-//! thresholds, which are two settings.
+//! `nodetool getguardrailsconfig`, `setguardrailsconfig`. The names of guardrails are Cassandra's. Each is the name of a setting, but a
+//! threshold has two settings.
 
 use ilion_server::admin::{SettingsReport, laid_out};
 
@@ -66,7 +66,7 @@ const VALUES: [&str; 7] = [
 
 const OTHERS: [&str; 1] = ["data_disk_usage_max_disk_size"];
 
-/// Compat: a size or time that is switched off is null.
+/// Compat: a size or time that is switched off is printed as `null`.
 fn shown(value: &str) -> &str {
     match value {
         "auto" => "null",
@@ -81,7 +81,7 @@ fn list_shown(value: &str) -> String {
     }
 }
 
-/// The two settings of a threshold.
+/// The names of the two settings of a threshold: the one that fails, and the one that warns.
 fn pair(stem: &str) -> [String; 2] {
     ["fail", "warn"].map(|kind| format!("{stem}_{kind}_threshold"))
 }

@@ -18,7 +18,7 @@ pub fn laid_out_wide(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A line of `nodetool ring`; `width` is that of the addresses.
+/// Appends a line of `nodetool ring`; `width` is the width of the addresses.
 pub fn line_of(text: &mut String, width: usize, cells: [&str; 7]) {
     let [address, rack, status, state, load, owns, token] = cells;
     let _ = writeln!(

@@ -1,7 +1,7 @@
-//! The words of Cassandra's nodetool: `ilion nodetool VERB ...`, and the program under the name `nodetool`.
+//! Cassandra's nodetool: `ilion nodetool VERB ...`, or this program under the name `nodetool`.
 //!
-//! Verbs, options, output and exit codes are those of Cassandra 5.0, as far as they mean something on one node, so that scripts go on.
-//! `verbs` lists all of them: some are other names of commands of `ilion`, some are done here, and some are refused with the reason.
+//! Verbs, options, output and exit codes are those of Cassandra 5.0, as far as they make sense for Ilion, so that scripts still work.
+//! `verbs` lists all of them: some are other names for commands of `ilion`, some are implemented here, some are refused with the reason.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -39,17 +39,17 @@ use verbs::{Act, VERBS};
 
 /// What the arguments of the program ask for.
 pub enum Route {
-    /// A command of `ilion`, with the name of the program first.
+    /// A command of `ilion`; the first argument is the name of the program.
     Ilion(Vec<OsString>),
-    /// A verb of nodetool that is another name of such a command.
+    /// The command of `ilion` for which a verb of nodetool is another name.
     Alias(Vec<OsString>),
-    /// A verb of nodetool.
+    /// A verb of nodetool that is implemented here.
     Verb(fn(&Call) -> Result<(), Failure>, Call),
-    /// The list of verbs, or how one is used.
+    /// Text to print: the list of verbs, or the usage of one.
     Help(String),
 }
 
-/// Options that nodetool spells otherwise than the command: with one dash and several letters, or by another name.
+/// Options that nodetool spells differently: its spelling, that of `ilion`, and the commands that have the option.
 const OPTIONS: [(&str, &str, &[&str]); 8] = [
     ("-kt", "--kt-list", &["snapshot"]),
     ("-kc", "--kt-list", &["snapshot"]),
@@ -88,7 +88,7 @@ pub fn route(given: impl Iterator<Item = OsString>) -> Result<Route, Failure> {
     Ok(Route::Ilion(given))
 }
 
-/// The first word of the command that has this alias.
+/// The name of the command for which `verb` is an alias, else `verb` itself.
 fn own_name(verb: &str) -> &str {
     match verb {
         "listsnapshots" => "list-snapshots",
@@ -137,7 +137,7 @@ fn of_nodetool(given: &[OsString]) -> Result<Route, Failure> {
 }
 
 fn find(verb: &str) -> Result<&'static verbs::Verb, Failure> {
-    // Compat: the message for a word that is no verb.
+    // Compat: Cassandra's message for an unknown verb.
     let unknown = || Failure::nodetool(format!("Found unexpected parameters: [{verb}]"));
     VERBS.iter().find(|known| known.name == verb).ok_or_else(unknown)
 }

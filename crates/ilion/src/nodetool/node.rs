@@ -1,4 +1,4 @@
-//! `nodetool info`, `version`, `compactionstats`, `proxyhistograms`, and what switches parts of the node on and off.
+//! `nodetool info`, `version`, `compactionstats`, `proxyhistograms`, and verbs that switch parts of the node on and off.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::call::Call;
 use crate::Failure;
 use crate::ask::say;
 
-/// Prints the node.
+/// Prints identity, load, memory and caches of the node.
 pub fn info(call: &Call) -> Result<(), Failure> {
     let node: NodeReport = call.get("node", &[])?;
     say(info_of(&node, call.has("--tokens")).trim_end());
@@ -30,7 +30,7 @@ fn info_of(node: &NodeReport, shows_tokens: bool) -> String {
     line("Uncompressed load", &file_size(node.data_bytes));
     line("Generation No", &node.started_secs.to_string());
     line("Uptime (seconds)", &node.uptime_secs.to_string());
-    // There is no heap: the memory of the process and of the machine.
+    // Ilion has no heap: prints the memory of the process and of the machine instead.
     if let Some(resident) = node.resident_bytes {
         let (used, all) = (in_mib(resident), in_mib(node.machine_bytes));
         line("Heap Memory (MB)", &format!("{used:.2} / {all:.2}"));
@@ -95,28 +95,28 @@ pub fn version(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The verb `help` is done before.
+/// Does nothing: the node always has the newest schema. `route` answers the verb `help` before.
 pub fn nothing(_: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// There are no seeds: nodes of a cluster find each other in the log.
+/// Prints that there are no seeds: nodes of a cluster find each other in the log.
 pub fn no_seeds(_: &Call) -> Result<(), Failure> {
     say("Seed node list does not contain any remote node IPs");
     Ok(())
 }
 
-/// Prints how long the other members were silent.
+/// Prints how long the other members have been silent.
 pub fn failures(call: &Call) -> Result<(), Failure> {
     let node: NodeReport = call.get("node", &[])?;
     say(&failures_of(&node));
     Ok(())
 }
 
-/// Compat: `phi_convict_threshold`, above which Cassandra takes a node for down.
+/// Compat: `phi_convict_threshold`, above which Cassandra considers a node down.
 const PHI_OF_DOWN: f64 = 8.0;
 
-/// Compat: laid out as by `FailureDetectorInfo`. Phi is the silence of a member, 8 at the time after which it is taken for down.
+/// Compat: laid out as by `FailureDetectorInfo`. Phi grows with the silence of a member; it is 8 when the member is considered down.
 fn failures_of(node: &NodeReport) -> String {
     let mut text = format!("{:>10},{:>16}", "Endpoint", "Phi");
     for member in &node.members {
@@ -128,13 +128,13 @@ fn failures_of(node: &NodeReport) -> String {
     text
 }
 
-/// There are no other nodes to gossip with.
+/// Prints that gossip is not running: nodes of a cluster know each other from the log.
 pub fn no_gossip(_: &Call) -> Result<(), Failure> {
     say("not running");
     Ok(())
 }
 
-/// There are no other nodes to stream to. Compat: `StorageService.Mode` of a node that serves; no other can be seen from here.
+/// Prints the mode of the node, and which nodes copy tablets for a change of the ring. Compat: the modes of `StorageService.Mode`.
 pub fn net_stats(call: &Call) -> Result<(), Failure> {
     let node: NodeReport = call.get("node", &[])?;
     let own = node.members.iter().find(|member| member.host_id == node.host_id);
@@ -169,31 +169,31 @@ pub fn stop_daemon(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// There are no hints.
+/// Prints that hinted handoff is not running: Ilion has no hints.
 pub fn no_hints(_: &Call) -> Result<(), Failure> {
     say("Hinted handoff is not running");
     Ok(())
 }
 
-/// There are no hints.
+/// Prints that no hints are pending: Ilion has no hints.
 pub fn no_pending_hints(_: &Call) -> Result<(), Failure> {
     say("This node does not have any pending hints");
     Ok(())
 }
 
-/// Prints whether clients may connect.
+/// Prints whether the port for CQL clients is open.
 pub fn status_binary(call: &Call) -> Result<(), Failure> {
     let report: BinaryReport = call.get("binary", &[])?;
     say(running(report.on));
     Ok(())
 }
 
-/// Opens the port of clients.
+/// Opens the port for CQL clients.
 pub fn enable_binary(call: &Call) -> Result<(), Failure> {
     call.post("binary", &[("on", Some("true"))]).map(drop)
 }
 
-/// Closes the port of clients.
+/// Closes the port for CQL clients.
 pub fn disable_binary(call: &Call) -> Result<(), Failure> {
     call.post("binary", &[("on", Some("false"))]).map(drop)
 }
@@ -233,12 +233,12 @@ pub fn running(is_on: bool) -> &'static str {
     }
 }
 
-/// Reads the certificates.
+/// Makes the node read its certificates again.
 pub fn reload_certificates(call: &Call) -> Result<(), Failure> {
     call.post("reload-certificates", &[]).map(drop)
 }
 
-/// Flushes everything.
+/// Flushes all tables.
 pub fn drain(call: &Call) -> Result<(), Failure> {
     call.post("drain", &[]).map(drop)
 }
@@ -250,7 +250,7 @@ pub fn proxy_histograms(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compat: the first three columns; conditional statements and writes of views are among reads and writes.
+/// Compat: the first three columns of Cassandra. Ilion counts conditional statements and writes of views as reads and writes.
 fn histograms_of(latencies: &Latencies) -> String {
     let Latencies { reads, writes, scans } = latencies;
     let mut lines = vec![
@@ -358,7 +358,7 @@ fn compactions_of(node: &NodeReport, report: &CompactionReport, is_for_people: b
     text.trim_end_matches('\n').to_owned()
 }
 
-/// Compat: `OperationType`.
+/// Compat: `OperationType` begins with a capital letter.
 fn kind(own: &str) -> String {
     let mut letters = own.chars();
     letters.next().map_or(String::new(), |first| {

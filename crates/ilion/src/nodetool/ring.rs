@@ -1,5 +1,5 @@
-//! The node in the ring: `nodetool status`, `ring`, `describecluster`, `describering`, `gossipinfo`, `getendpoints`. A node of a cluster is
-//! printed by `cluster`.
+//! The node in the ring: `nodetool status`, `ring`, `describecluster`, `describering`, `gossipinfo`, `getendpoints`. For a node of a
+//! cluster, `cluster` prints them.
 
 use ilion_server::admin::{KeySampleReport, NodeReport, SSTablesReport, file_size};
 
@@ -9,14 +9,14 @@ use super::layout::{laid_out_wide, line_of};
 use crate::Failure;
 use crate::ask::say;
 
-/// Compat: the port for other nodes, which clients are told.
+/// Compat: Cassandra's port for other nodes, which is printed with the address of a single node.
 const STORAGE_PORT: u16 = 7000;
 
 fn node(call: &Call) -> Result<NodeReport, Failure> {
     call.get("node", &[])
 }
 
-/// The node, if the keyspace exists.
+/// The report of the node. Fails if the keyspace does not exist.
 fn node_with(call: &Call, keyspace: Option<&str>) -> Result<NodeReport, Failure> {
     let node = node(call)?;
     match keyspace.filter(|keyspace| !node.keyspaces.contains_key(*keyspace)) {
@@ -28,7 +28,7 @@ fn node_with(call: &Call, keyspace: Option<&str>) -> Result<NodeReport, Failure>
     }
 }
 
-/// Prints the node with its load.
+/// Prints the node, or all members of its cluster, with their load.
 pub fn status(call: &Call) -> Result<(), Failure> {
     let node = node_with(call, call.value(0))?;
     say(&match node.members.is_empty() {
@@ -70,7 +70,7 @@ fn status_of(node: &NodeReport) -> String {
     format!("{title}\n{line}\nStatus=Up/Down\n|/ State=Normal/Leaving/Joining/Moving\n{table}")
 }
 
-/// Prints the tokens.
+/// Prints the tokens of the ring, each with its node.
 pub fn ring(call: &Call) -> Result<(), Failure> {
     let node = node_with(call, call.value(0))?;
     say(&ring_text(&node, call.value(0)));
@@ -90,7 +90,7 @@ fn ring_of(node: &NodeReport) -> String {
     let width = node.listen_address.len().max(15);
     let header = ["Address", "Rack", "Status", "State", "Load", "Owns", "Token"];
     line_of(&mut text, width, header);
-    // Compat: the last of several tokens stands above the first, since the ring is closed.
+    // Compat: the last of several tokens is also printed above the first, since the ring is closed.
     match &*node.tokens {
         [_, .., last] => line_of(&mut text, width, ["", "", "", "", "", "", last]),
         _ => text.push('\n'),
@@ -114,7 +114,7 @@ fn ring_of(node: &NodeReport) -> String {
     text + "\n"
 }
 
-/// Prints cluster, version of the schema and keyspaces.
+/// Prints the cluster, the version of its schema, and the keyspaces.
 pub fn describe_cluster(call: &Call) -> Result<(), Failure> {
     say(&cluster_of(&node(call)?));
     Ok(())
@@ -162,7 +162,7 @@ fn cluster_of(node: &NodeReport) -> String {
     )
 }
 
-/// Prints the ranges of a keyspace.
+/// Prints the token ranges of a keyspace, with their replicas.
 pub fn describe_ring(call: &Call) -> Result<(), Failure> {
     let node = node_with(call, call.value(0))?;
     if !node.members.is_empty() {
@@ -197,7 +197,7 @@ pub fn describe_ring(call: &Call) -> Result<(), Failure> {
 /// Prints tokens of some partitions.
 pub fn range_keys(call: &Call) -> Result<(), Failure> {
     let sample: KeySampleReport = call.get("key-sample", &[])?;
-    // Compat: the blank at the end of the first line.
+    // Compat: the first line ends with a blank.
     let mut text = "RangeKeySample: ".to_owned();
     for token in sample.tokens {
         text.push_str("\n\t");
@@ -207,7 +207,7 @@ pub fn range_keys(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the address of the node for a key.
+/// Prints the addresses of the replicas of a partition key.
 pub fn endpoints(call: &Call) -> Result<(), Failure> {
     let [keyspace, table] = [call.value(0), call.value(1)].map(Option::unwrap_or_default);
     let node = node_with(call, Some(keyspace))?;
@@ -233,7 +233,7 @@ pub fn endpoints(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what the node would tell others.
+/// Prints the state of this node and of the other members, as Cassandra's gossip has it.
 pub fn gossip(call: &Call) -> Result<(), Failure> {
     let node = node(call)?;
     let native = &node.native_address;
@@ -257,7 +257,7 @@ pub fn gossip(call: &Call) -> Result<(), Failure> {
         ("STATUS_WITH_PORT", status),
         ("TOKENS", "<hidden>".to_owned()),
     ];
-    // Compat: a version stands between name and value of what changes; all are the first here.
+    // Compat: facts that may change have a version between name and value. Ilion has no versions, so it prints the index of the line.
     let lines = facts
         .iter()
         .enumerate()

@@ -1,4 +1,4 @@
-//! Getters and setters of settings. All of them go the way of `UPDATE system_views.settings`; changes last until the next start.
+//! Getters and setters of settings. They use the same path as `UPDATE system_views.settings`; changes last until the next start.
 
 use ilion_server::admin::{NodeReport, NodeTableReport, SettingsReport, TraceProbabilityReport};
 use ilion_settings::{Size, parse_duration, parse_size};
@@ -22,7 +22,7 @@ fn value(call: &Call, name: &str) -> Result<String, Failure> {
     })
 }
 
-/// The types of Cassandra, and the setting of those that are here.
+/// Cassandra's types of timeouts, each with Ilion's setting; `None` if Ilion has no such timeout.
 const TIMEOUTS: [(&str, Option<&str>); 10] = [
     ("read", Some("read_request_timeout")),
     ("range", Some("range_request_timeout")),
@@ -76,7 +76,7 @@ pub fn set_timeout(call: &Call) -> Result<(), Failure> {
     call.set(&[(setting, format!("{millis}ms"))])
 }
 
-/// Prints the limit of the rate of compactions.
+/// Prints the limit of the throughput of compactions.
 pub fn get_compaction_throughput(call: &Call) -> Result<(), Failure> {
     let rate = value(call, "compaction_throughput")?;
     let Size(bytes) = parse_size(rate.trim_end_matches("/s")).map_err(Failure::nodetool)?;
@@ -89,7 +89,7 @@ pub fn get_compaction_throughput(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Limits the rate of compactions.
+/// Limits the throughput of compactions.
 pub fn set_compaction_throughput(call: &Call) -> Result<(), Failure> {
     let mebibytes: u64 = call.number(0)?;
     call.set(&[("compaction_throughput", format!("{mebibytes}MiB/s"))])
@@ -98,7 +98,7 @@ pub fn set_compaction_throughput(call: &Call) -> Result<(), Failure> {
 /// Prints the size of the blocks of row indexes.
 pub fn get_column_index_size(call: &Call) -> Result<(), Failure> {
     let size = value(call, "column_index_size")?;
-    // Compat: -1 is the default of the format.
+    // Compat: -1 means the default of the format.
     let kibibytes = match &*size {
         "auto" => "-1".to_owned(),
         size => {
@@ -110,7 +110,7 @@ pub fn get_column_index_size(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sets it.
+/// Sets the size of the blocks of row indexes.
 pub fn set_column_index_size(call: &Call) -> Result<(), Failure> {
     let kibibytes: i64 = call.number(0)?;
     let size = match kibibytes {
@@ -146,7 +146,7 @@ pub fn get_view_builders(_: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how many threads the stages have.
+/// Prints the number of threads of each stage.
 pub fn get_concurrency(call: &Call) -> Result<(), Failure> {
     let pools: NodeTableReport = call.get("concurrency", &[])?;
     let mut lines = vec![format!(
@@ -180,7 +180,7 @@ pub fn get_concurrency(call: &Call) -> Result<(), Failure> {
 /// Prints how many files snapshots link per second.
 pub fn get_snapshot_throttle(call: &Call) -> Result<(), Failure> {
     let links = value(call, "snapshot_links_per_second")?;
-    // Compat: no limit is the largest number.
+    // Compat: no limit is printed as the largest number.
     let shown = match &*links {
         "0" => i64::MAX.to_string(),
         _ => links,
@@ -191,19 +191,19 @@ pub fn get_snapshot_throttle(call: &Call) -> Result<(), Failure> {
 
 /// Limits how many files snapshots link per second.
 pub fn set_snapshot_throttle(call: &Call) -> Result<(), Failure> {
-    // Compat: anything below 1 is no limit.
+    // Compat: any number below 1 means no limit.
     let links: i64 = call.number(0)?;
     call.set(&[("snapshot_links_per_second", links.max(0).to_string())])
 }
 
-/// Prints what is logged.
+/// Prints the log level of each module.
 pub fn get_levels(call: &Call) -> Result<(), Failure> {
     let filter = value(call, "log_level")?;
     say(&levels_of(&filter));
     Ok(())
 }
 
-/// The parts of a filter: modules, and the level of the rest as ROOT.
+/// The parts of a filter, each a module and its level. ROOT is the level of all other modules.
 fn parts(filter: &str) -> Vec<(String, String)> {
     let part = |part: &str| match part.trim().split_once('=') {
         Some((module, level)) => (module.to_owned(), level.to_uppercase()),
@@ -226,7 +226,7 @@ fn levels_of(filter: &str) -> String {
     lines.join("\n")
 }
 
-/// A filter with another level for one module.
+/// The filter with another level for one module.
 fn with_level(filter: &str, module: &str, level: &str) -> String {
     let mut parts = parts(filter);
     parts.retain(|(known, _)| known != module);
@@ -238,7 +238,7 @@ fn with_level(filter: &str, module: &str, level: &str) -> String {
     parts.iter().map(part).collect::<Vec<_>>().join(",")
 }
 
-/// Sets what is logged.
+/// Sets the log level of a module; without a module, the filter that was set at the start.
 pub fn set_level(call: &Call) -> Result<(), Failure> {
     let settings = settings(call)?;
     let name = "log_level";
@@ -264,7 +264,7 @@ pub fn set_level(call: &Call) -> Result<(), Failure> {
     call.set(&[(name, filter)])
 }
 
-/// The setting of a cache of roles.
+/// The name of the setting for the cache that the option `--cache-name` names.
 fn auth_cache(call: &Call) -> Result<&'static str, Failure> {
     let caches = [
         ("RolesCache", "roles_validity"),
@@ -282,14 +282,14 @@ fn auth_cache(call: &Call) -> Result<&'static str, Failure> {
     })
 }
 
-/// Prints how long roles, permissions or passwords are kept.
+/// Prints how long roles, permissions or passwords stay in their cache.
 pub fn get_auth_cache(call: &Call) -> Result<(), Failure> {
     let validity = parse_duration(&value(call, auth_cache(call)?)?).map_err(Failure::nodetool)?;
     say(&format!("Validity Period: {}", validity.as_millis()));
     Ok(())
 }
 
-/// Sets how long roles, permissions or passwords are kept.
+/// Sets how long roles, permissions or passwords stay in their cache.
 pub fn set_auth_cache(call: &Call) -> Result<(), Failure> {
     let setting = auth_cache(call)?;
     let others = [

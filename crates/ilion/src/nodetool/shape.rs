@@ -3,11 +3,11 @@
 /// An option of a verb.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// With one dash; empty if there is none.
+    /// Name with one dash; empty if there is none.
     pub short: &'static str,
-    /// With two dashes.
+    /// Name with two dashes.
     pub long: &'static str,
-    /// Name of its value, if it has one.
+    /// Name of the option's value; `None` if the option takes no value.
     pub value: Option<&'static str>,
 }
 
@@ -16,9 +16,9 @@ pub struct Flag {
 pub struct Shape {
     /// Name of the verb.
     pub name: &'static str,
-    /// Its options, but for those that name the node.
+    /// Its options, except those that name the node.
     pub options: &'static [Flag],
-    /// Names of its other arguments: with `?` if it may be left out, with `*` if there may be any number.
+    /// Names of its other arguments. Those that end with `?` may be left out, and those with `*` may be given any number of times.
     pub values: &'static [&'static str],
 }
 
@@ -30,7 +30,7 @@ impl Flag {
 }
 
 impl Shape {
-    /// Fewest and most values; `None` is any number.
+    /// Fewest and most values; `None` if there is no upper limit.
     pub fn value_counts(&self) -> (usize, Option<usize>) {
         let needed = self
             .values

@@ -31,7 +31,7 @@ pub fn stats(call: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps what the names say, or all others: `keyspace`, `keyspace.table`.
+/// Keeps the named tables; if `are_ignored`, all others. A name is `keyspace` or `keyspace.table`.
 fn choose(report: &mut TableStatsReport, names: &[String], are_ignored: bool) -> Result<(), Failure> {
     for name in names {
         let (keyspace, table) = name
@@ -60,12 +60,12 @@ fn choose(report: &mut TableStatsReport, names: &[String], are_ignored: bool) ->
     Ok(())
 }
 
-/// The tables of a keyspace, one after the other.
+/// The tables of each keyspace, one keyspace after the other.
 fn by_keyspace(report: &TableStatsReport) -> impl Iterator<Item = &[TableStats]> {
     report.tables.chunk_by(|a, b| a.keyspace == b.keyspace)
 }
 
-/// Reads or writes of the tables of a keyspace: their number, and their mean latency in ms.
+/// Number and mean latency in milliseconds of all reads or writes (`of` chooses) on the tables of a keyspace.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn together(tables: &[TableStats], of: fn(&TableStats) -> (u64, &Percentiles)) -> (u64, f64) {
     let count: u64 = tables.iter().map(|table| of(table).0).sum();
@@ -84,7 +84,7 @@ fn writes(table: &TableStats) -> (u64, &Percentiles) {
     (table.writes, &table.write_micros)
 }
 
-/// Without the lines for which there is no figure: heap, Bloom filters, repairs.
+/// Leaves out lines for which Ilion has no figure: heap, Bloom filters, repairs.
 fn stats_of(report: &TableStatsReport, is_for_people: bool) -> String {
     let mut text = format!(
         "Total number of tables: {}\n----------------\n",
@@ -213,7 +213,7 @@ fn lines(table: &TableStats, is_for_people: bool) -> Vec<(&'static str, String)>
     lines
 }
 
-/// Compat: the names of `StatsKeyspace` and `StatsTable`.
+/// Compat: the names of fields are those of `StatsKeyspace` and `StatsTable`.
 fn as_json(report: &TableStatsReport) -> Value {
     let mut all = serde_json::Map::new();
     all.insert("total_number_of_tables".to_owned(), json!(report.tables.len()));
@@ -403,7 +403,7 @@ pub fn set_thresholds(call: &Call) -> Result<(), Failure> {
         _ if min < 0 || max < 0 => Some("Thresholds must be positive integers"),
         _ if min > max => Some("Min threshold cannot be greater than max."),
         _ if min < 2 && max != 0 => Some("Min threshold must be at least 2"),
-        // Compat: `ColumnFamilyStore`.
+        // Compat: the message of `ColumnFamilyStore`.
         (0, 0) => Some(
             "Disabling compaction by setting min_compaction_threshold or max_compaction_threshold to 0 is deprecated, set the \
              compaction strategy option 'enabled' to 'false' instead or use the nodetool command 'disableautocompaction'.",
@@ -453,14 +453,14 @@ pub fn view_build_status(call: &Call) -> Result<(), Failure> {
     Err(Failure::Told)
 }
 
-/// `system.size_estimates` is computed when it is read.
+/// Has no effect: `system.size_estimates` is computed when it is read.
 pub fn size_estimates(_: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Samples partitions.
+/// Samples which partitions are used most, and prints them.
 pub fn top_partitions(call: &Call) -> Result<(), Failure> {
-    // Compat: a duration alone samples all tables.
+    // Compat: without a table, all tables are sampled.
     let (names, duration) = match &*call.values {
         [] => (None, "10000"),
         [duration] => (None, &**duration),

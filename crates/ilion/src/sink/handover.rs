@@ -1,4 +1,4 @@
-//! The round between the thread that reads and the one that sends.
+//! Hands rounds from the thread that reads to the thread that sends.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::line::Place;
 use super::round::Round;
 use crate::Failure;
 
-/// The round that is filled now.
+/// The round that the reader fills, which the sender takes.
 pub struct Handover {
     state: Mutex<State>,
     changed: Condvar,
@@ -17,24 +17,24 @@ pub struct Handover {
 
 struct State {
     round: Round,
-    /// Why the reader ended.
+    /// The outcome of the reader, once it has ended.
     ended: Option<Result<(), Failure>>,
-    /// The sender ended: the reader ends, too.
+    /// The sender has ended, so the reader must end, too.
     is_abandoned: bool,
 }
 
-/// What the sender gets.
+/// What [`Handover::take`] returns.
 pub enum Taken {
-    /// Records by partition, and where the consumer is once they are sent.
+    /// Records by partition of the topic, and the position of the consumer once they are sent.
     Round(Vec<(usize, Vec<Record>)>, Option<Place>),
-    /// None came for a while.
+    /// No change came within the time.
     Quiet,
-    /// The reader ended, and everything was taken.
+    /// The reader has ended, and all rounds were taken.
     End(Result<(), Failure>),
 }
 
 impl Handover {
-    /// For a topic with so many partitions.
+    /// For a topic with `partitions` partitions.
     pub fn new(partitions: usize) -> Self {
         Self {
             state: Mutex::new(State {
@@ -46,7 +46,7 @@ impl Handover {
         }
     }
 
-    /// Changes the round, as soon as it is not full. Returns false if there is no use in more.
+    /// Waits until the round is not full, and changes it. Returns false if the sender has ended.
     pub fn put(&self, change: impl FnOnce(&mut Round)) -> bool {
         let mut state = self.state.lock();
         self.changed
@@ -56,19 +56,19 @@ impl Handover {
         !state.is_abandoned
     }
 
-    /// The reader ended.
+    /// The reader calls this when it ends.
     pub fn close(&self, outcome: Result<(), Failure>) {
         self.state.lock().ended = Some(outcome);
         self.changed.notify_all();
     }
 
-    /// The sender ended.
+    /// The sender calls this when it ends.
     pub fn abandon(&self) {
         self.state.lock().is_abandoned = true;
         self.changed.notify_all();
     }
 
-    /// Takes the round as soon as there is something in it.
+    /// Takes the round as soon as it is not empty. Waits at most for `wait`.
     pub fn take(&self, wait: Duration) -> Taken {
         let mut state = self.state.lock();
         let is_idle = |state: &mut State| state.round.is_empty() && state.ended.is_none();

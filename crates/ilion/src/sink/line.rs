@@ -1,4 +1,4 @@
-//! A line of the node: a change with its key, a schema, or a position. See `ilion_server::ChangesFormat`.
+//! A line that the node sends: a change with its key, schemas, or a position. See `ilion_server::ChangesFormat`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 /// How far a consumer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Place {
-    /// Everything before it came before.
+    /// Position in the commit log: the node has sent all changes before it.
     #[serde(rename = "at")]
     pub position: String,
-    /// When the last record before it was logged.
+    /// When the last record before the position was logged, in milliseconds since 1970.
     #[serde(rename = "logged_ms")]
     pub logged_millis: i64,
 }
@@ -17,37 +17,37 @@ pub struct Place {
 /// The Avro schemas of the changes that follow.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Schemas {
-    /// Of envelopes.
+    /// The schema of envelopes.
     #[serde(rename = "schema")]
     pub envelope: String,
-    /// Of partition keys.
+    /// The schema of partition keys.
     #[serde(rename = "key_schema")]
     pub key: String,
 }
 
-/// A line.
+/// A line that the node sends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     /// A change.
     Change {
-        /// Where to go on once it was processed.
+        /// Where to go on after this change.
         place: Place,
-        /// The partition key; `None`: the change is one of all partitions.
+        /// The partition key; `None` if the change concerns all partitions, such as a TRUNCATE.
         key: Option<&'a str>,
         /// The envelope.
         envelope: &'a str,
     },
-    /// The schemas, if the changes are Avro.
+    /// The schemas of the changes that follow, if the format is Avro.
     Schemas(Schemas),
-    /// No change.
+    /// A position without a change.
     At(Place),
-    /// The last line.
+    /// The last line, if the stream is complete.
     End(String),
-    /// The last line, if the node cannot go on.
+    /// The last line, if the node cannot go on: the reason.
     Failed(String),
 }
 
-/// Parses a line of the node; `None`: it is none.
+/// Parses a line of the node; `None` if it is of no known kind.
 pub fn parse(line: &str) -> Option<Line<'_>> {
     if line.starts_with('{') {
         let object: Value = serde_json::from_str(line).ok()?;

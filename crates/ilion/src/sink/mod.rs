@@ -1,9 +1,9 @@
-//! `ilion cdc sink`: the changes of tables into topics of Kafka, at least once, each partition in order.
+//! `ilion cdc sink`: sends the changes of tables into topics of Kafka, at least once, each partition in order.
 //!
-//! Each table has two threads. `reading` asks the node for changes, beginning where the node knows that this consumer stopped, and
-//! collects them in a [`round`]. `sending` takes the round as soon as the one before it was acknowledged by the brokers, sends it, and
-//! tells the node how far it is. So two rounds are in memory, and a slow broker slows the reader. Everything before a position that
-//! the node was told is in the topic, whoever is killed.
+//! Each table has two threads. `reading` requests changes from the node, beginning where the node knows that this consumer stopped, and
+//! collects them in a [`round`]. `sending` takes the round as soon as the brokers have acknowledged the previous one, sends it, and
+//! commits its position to the node. So two rounds are in memory, and a slow broker slows the reader. All changes before a committed
+//! position are in the topic, whichever process is killed.
 //!
 //! | module | |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | `reading` | from the node; goes on after a broken connection |
 //! | `sending` | into the topic; commits positions |
 //! | `wire` | what keys and values of records are: JSON, or Avro with the numbers of its schemas |
-//! | `source` | the table and the consumer; what is told |
+//! | `source` | the table and the consumer; messages to the operator |
 
 mod handover;
 pub mod line;
@@ -45,7 +45,7 @@ use wire::Wire;
 /// Largest file with a password or certificates.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Sends changes until all are sent (`--once`), or something fails that does not pass.
+/// Sends changes until all are sent (`--once`), or until a permanent failure.
 pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
     let url = parse_url(&arguments.url).map_err(|error| Failure::Usage(error.to_string()))?;
     let env: Arc<dyn Env> = RealEnv::new();
@@ -60,7 +60,7 @@ pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
     };
     let registry = registry(&*env, arguments)?;
     let client = client(&arguments.admin)?.with_silence_max(reading::SILENCE_MAX);
-    // All topics are found before the first change is sent.
+    // Open all topics before the first change is sent.
     let mut tables = Vec::new();
     for name in &arguments.tables {
         let (keyspace, table) = name
@@ -116,7 +116,7 @@ pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
     outcomes.iter().take(count).collect()
 }
 
-/// A thread that meets a bug ends the sink: the other one would wait for it.
+/// Turns a panic of a thread into a failure, which ends the sink. Otherwise the other thread would wait for it forever.
 fn survive(run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     let outcome = panic::catch_unwind(AssertUnwindSafe(run));
     outcome.unwrap_or_else(|_| {
@@ -131,7 +131,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Failure>
     spawned.map(drop).map_err(Failure::of)
 }
 
-/// The registry of schemas, if one is named.
+/// The registry of schemas; `None` if the arguments name none.
 fn registry(env: &dyn Env, arguments: &CdcSinkArguments) -> Result<Option<Registry>, Failure> {
     let Some(url) = &arguments.schema_registry else {
         return Ok(None);
@@ -155,7 +155,7 @@ fn read(env: &dyn Env, path: &Path) -> Result<Vec<u8>, Failure> {
     env.read_all(path, FILE_BYTES_MAX).map_err(Failure::of)
 }
 
-/// A file with a password; the end of its line is no part of it.
+/// The password in a file, without the line break at its end.
 fn password(env: &dyn Env, path: &Path) -> Result<String, Failure> {
     let bytes = read(env, path)?;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,4 +1,4 @@
-//! Changes from the node. A connection that breaks is made again, and goes on behind the last change that came.
+//! Reads changes from the node. If the connection breaks, connects again, and goes on after the last change that came.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::wire::Wire;
 use crate::Failure;
 use crate::ask::path;
 
-/// A node sends a line every few seconds. One that does not is asked again.
+/// A node sends a line every few seconds. If no line comes for this long, the connection counts as broken.
 pub const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Pauses between attempts to reach the node.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -19,20 +19,20 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Reads the changes of a table.
 pub struct Reading {
-    /// Of the node.
+    /// The client of the node.
     pub client: AdminClient,
     /// The table.
     pub source: Source,
-    /// Where to begin; `None`: where the consumer stopped.
+    /// Position to begin at; `None` begins where the consumer stopped.
     pub from: Option<String>,
-    /// It ends with the changes that there are at first.
+    /// End after the changes that exist at the beginning.
     pub is_once: bool,
-    /// What records hold.
+    /// The format of the records.
     pub wire: Wire,
 }
 
 impl Reading {
-    /// Hands changes over until there is no use in more.
+    /// Hands changes over until the stream has ended, a failure is permanent, or the sender has ended.
     pub fn run(mut self, handover: &Handover) -> Result<(), Failure> {
         let (mut came_upto, mut pause): (Option<String>, _) = (None, PAUSE_MIN);
         loop {

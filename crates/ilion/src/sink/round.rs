@@ -4,20 +4,20 @@ use ilion_kafka::{Record, partition_of};
 
 use super::line::Place;
 
-/// A round that has so many bytes takes no more.
+/// A round with at least this many bytes is full.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Changes that are sent together. Those of one key are in one partition, in their order.
+/// Changes that are sent together. Changes of one key are in one partition, in their order.
 #[derive(Debug)]
 pub struct Round {
     partitions: Vec<Vec<Record>>,
     bytes: usize,
-    /// Where the consumer is once all are sent; `None`: it is where it was.
+    /// Position of the consumer once all are sent; `None` if it has not moved.
     place: Option<Place>,
 }
 
 impl Round {
-    /// An empty round for a topic with so many partitions.
+    /// An empty round for a topic with `partitions` partitions.
     pub fn new(partitions: usize) -> Self {
         Self {
             partitions: vec![Vec::new(); partitions],
@@ -26,7 +26,7 @@ impl Round {
         }
     }
 
-    /// Adds a change. One without a key is for all partitions.
+    /// Adds a change. A change without a key is sent to all partitions.
     pub fn add(&mut self, place: Place, key: Option<Vec<u8>>, envelope: Vec<u8>) {
         let record = Record {
             key,
@@ -50,22 +50,22 @@ impl Round {
         self.place = Some(place);
     }
 
-    /// The consumer is further, without a change.
+    /// Moves the position of the consumer without adding a change.
     pub fn advance(&mut self, place: Place) {
         self.place = Some(place);
     }
 
-    /// Whether it says something.
+    /// True if the round has neither changes nor a new position.
     pub fn is_empty(&self) -> bool {
         self.place.is_none()
     }
 
-    /// Whether it takes no more.
+    /// True if the round has `BYTES_MAX` bytes or more.
     pub fn is_full(&self) -> bool {
         self.bytes >= BYTES_MAX
     }
 
-    /// Takes everything out.
+    /// Empties the round; returns its records by partition, and its position.
     pub fn take(&mut self) -> (Vec<(usize, Vec<Record>)>, Option<Place>) {
         let partitions = self.partitions.len();
         let taken = std::mem::replace(self, Self::new(partitions));

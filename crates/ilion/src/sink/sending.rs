@@ -1,4 +1,4 @@
-//! Rounds into the topic, and positions to the node.
+//! Sends rounds into the topic, and commits their positions to the node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use super::source::{Source, tell};
 use crate::Failure;
 use crate::ask::path;
 
-/// Time between two commits of a busy table: a sink that is killed sends what came since then again.
+/// Time between two commits of a busy table. After a kill, the sink sends the changes since the last commit again.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
-/// Time between two lines about the same trouble.
+/// Time between two messages about the same problem.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Sends the changes of a table.
 pub struct Sending {
-    /// Of the node.
+    /// The client of the node.
     pub client: AdminClient,
     /// The clock.
     pub env: Arc<dyn Env>,
     /// The table.
     pub source: Source,
-    /// Where they go.
+    /// The topic of the table.
     pub topic: Topic,
-    /// Segments that all consumers have processed are removed.
+    /// After each commit, ask the node to remove segments that all consumers have processed.
     pub releases: bool,
 }
 
@@ -41,7 +41,7 @@ struct Progress {
 }
 
 impl Sending {
-    /// Sends until the reader ends, or something fails that does not pass.
+    /// Sends until the reader ends, or until a permanent failure.
     pub fn run(mut self, handover: &Handover) -> Result<(), Failure> {
         let outcome = self.send_all(handover);
         handover.abandon();
@@ -84,7 +84,7 @@ impl Sending {
         }
     }
 
-    /// Tells the node how far the topic is. A node that does not answer is told later.
+    /// Commits the position of the last round to the node. If the node does not answer, a later commit does it.
     fn commit(&self, progress: &mut Progress) -> Result<(), Failure> {
         let Some(place) = progress
             .sent

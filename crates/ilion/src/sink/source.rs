@@ -1,11 +1,11 @@
-//! What the sink reads, and how it tells the operator what happens meanwhile.
+//! What the sink reads, and messages to the operator while it runs.
 
 use std::io::Write as _;
 
-/// A table, and whose changes of it.
+/// A table, and the consumer that reads its changes.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The name under which the node keeps how far the sink is.
+    /// The name under which the node keeps the sink's position.
     pub consumer: String,
     /// Keyspace of the table.
     pub keyspace: String,
@@ -13,8 +13,8 @@ pub struct Source {
     pub table: String,
 }
 
-/// Tells the operator something while the sink goes on.
+/// Prints a message to stderr while the sink goes on.
 pub fn tell(text: &str) {
-    // The sink does not end because no one reads.
+    // An error is ignored: the sink goes on although stderr may be closed.
     let _ = writeln!(std::io::stderr(), "ilion: {text}");
 }

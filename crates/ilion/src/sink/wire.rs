@@ -1,4 +1,4 @@
-//! What keys and values of records are: JSON; or Avro, if there is a registry of schemas.
+//! The format of keys and values of records: JSON; or Avro, if there is a registry of schemas.
 //!
 //! ```text
 //! key or value := 0x00, number of the schema: u32 (big-endian), datum          (Avro, as Confluent's serializers write it)
@@ -12,14 +12,14 @@ use super::line::Schemas;
 use super::source::tell;
 use crate::Failure;
 
-/// First byte of a key or value with the number of a schema.
+/// First byte of a key or value in Avro; the number of its schema follows.
 const MAGIC: u8 = 0;
 
-/// What keys and values of a topic are.
+/// The format of keys and values of a topic.
 pub enum Wire {
     /// JSON, as the node prints it.
     Json,
-    /// Avro.
+    /// Avro, with schemas in a registry.
     Avro(Box<Avro>),
 }
 
@@ -30,7 +30,7 @@ pub struct Avro {
     numbers: Option<Numbers>,
 }
 
-/// Numbers of schemas.
+/// Numbers of schemas in the registry.
 #[derive(Clone, Copy)]
 struct Numbers {
     key: u32,
@@ -38,7 +38,7 @@ struct Numbers {
 }
 
 impl Wire {
-    /// Avro if there is a registry.
+    /// Avro if there is a registry, else JSON.
     pub fn new(registry: Option<Registry>, topic: &str) -> Self {
         match registry {
             None => Self::Json,
@@ -50,7 +50,7 @@ impl Wire {
         }
     }
 
-    /// The format that the node is asked for.
+    /// The name of the format in the request to the node.
     pub fn format(&self) -> &'static str {
         match self {
             Self::Json => "keyed",
@@ -58,7 +58,7 @@ impl Wire {
         }
     }
 
-    /// Changes that follow have these schemas.
+    /// Registers the schemas of the changes that follow. Does nothing for JSON.
     pub fn adopt(&mut self, schemas: &Schemas) -> Result<(), Failure> {
         let Self::Avro(avro) = self else {
             return Ok(());

@@ -2,12 +2,12 @@
 
 /// Bits of a value below its highest one that select the step.
 const STEP_BITS: u32 = 2;
-/// Larger values fall into the step of this one.
+/// Larger values are counted as this one.
 const VALUE_MAX: u64 = (1 << 48) - 1;
 /// Bits of the floating-point number 1.0 down to its first `STEP_BITS` bits of mantissa.
 const STEP_OF_ONE: u64 = (f64::MAX_EXP as u64 - 1) << STEP_BITS;
 
-/// A histogram. It has memory for the steps up to the highest value only.
+/// A histogram. It allocates memory only up to the step of the highest value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     /// Count of zeros, which are common.
@@ -85,7 +85,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
-    /// The lowest value, as the upper bound of its step; 0 if there is none.
+    /// The lowest value, as the upper bound of its step; 0 if the histogram is empty.
     pub fn min(&self) -> u64 {
         let lowest = self.counts.iter().position(|count| *count > 0);
         match (self.zeros, lowest) {
@@ -136,10 +136,10 @@ impl Histogram {
     }
 }
 
-/// The step of a value: exponent and first bits of its mantissa, which ascend with the value. Requires: it is not zero.
+/// The step of a value: its exponent and the first bits of its mantissa. Higher values have higher steps. Requires: the value is not zero.
 #[inline]
 fn step_of(value: u64) -> usize {
-    // The conversion of a signed integer is one instruction, and exact enough: only the first bits are used.
+    // Converting a signed integer takes one instruction. It may round, but only the first bits of the result are used.
     let float = value.min(VALUE_MAX).cast_signed() as f64;
     ((float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - STEP_BITS)) - STEP_OF_ONE) as usize
 }

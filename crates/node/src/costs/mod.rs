@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use ilion_query::Shape;
 use parking_lot::Mutex;
 
-/// Number of shards that threads without an own shard share.
+/// Number of shards for threads that have no shard of their own.
 const SHARED: usize = 8;
 
 /// Costs of statements since the start or the last reset.
@@ -54,7 +54,7 @@ pub struct StatementFacts {
 pub struct TableCosts {
     /// SELECTs that name partition keys.
     pub reads: ShapeCosts,
-    /// SELECTs that do not.
+    /// SELECTs that do not name partition keys.
     pub scans: ShapeCosts,
     /// Statements that write.
     pub writes: ShapeCosts,
@@ -77,7 +77,7 @@ impl StatementCosts {
         shard
     }
 
-    /// The shared shard of this thread. Threads are spread over the shared shards.
+    /// The shard for a thread without a shard of its own. These threads are spread over the shared shards.
     pub fn shared_shard(&self) -> &Mutex<CostShard> {
         &self.shared[SHARE.with(|share| *share)]
     }
@@ -104,7 +104,7 @@ impl StatementCosts {
         all.into_values().collect()
     }
 
-    /// The costs of each table, by keyspace and name. Statements that are not about one table are left out.
+    /// The costs of each table, by keyspace and name, without statements on no table or on several.
     pub fn by_table(&self) -> BTreeMap<(String, String), TableCosts> {
         let mut tables: BTreeMap<(String, String), TableCosts> = BTreeMap::new();
         for StatementFacts { shape, costs } in self.list() {

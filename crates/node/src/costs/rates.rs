@@ -20,12 +20,12 @@ const WEIGHT_OF_5_MINUTES: f64 = 0.016_528_546_178_382_5;
 /// 1 - exp(-5 s / 15 min).
 const WEIGHT_OF_15_MINUTES: f64 = 0.005_540_151_995_103_3;
 
-/// What a statement does with its table.
+/// How a statement uses its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
     /// A SELECT that names partition keys.
     Reads,
-    /// A SELECT that does not.
+    /// A SELECT that does not name partition keys.
     Scans,
     /// A statement that writes.
     Writes,
@@ -35,7 +35,7 @@ pub enum OperationKind {
 #[derive(Debug, Default)]
 pub struct RecentRates {
     tables: Mutex<HashMap<(String, String), [Rate; 3]>>,
-    /// Rates of requests and of hits.
+    /// For each cache, the rate of requests and the rate of hits.
     caches: Mutex<HashMap<&'static str, [Rate; 2]>>,
 }
 
@@ -73,7 +73,7 @@ impl RecentRates {
         rates.map(|rate| rate.per_second)
     }
 
-    /// Starts to update the rates, until the ticker is dropped.
+    /// Starts a thread that updates the rates until the returned ticker is dropped.
     ///
     /// # Errors
     /// The thread cannot be started.

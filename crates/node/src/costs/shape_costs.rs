@@ -16,7 +16,7 @@ pub struct ShapeCosts {
     pub total: Cost,
     /// Nanoseconds from the last byte of the request to the first byte of its answer.
     pub latency: Histogram,
-    /// The same without the stages queue and send.
+    /// The latency without the stages `queue` and `send`, in nanoseconds.
     pub local_latency: Histogram,
     /// Sum of the nanoseconds of each stage, in the order of [`Stages::NAMES`].
     pub stage_nanos: [u64; Stages::COUNT],
@@ -56,7 +56,7 @@ impl ShapeCosts {
 pub struct Spent<'c> {
     /// All costs but the latency.
     pub cost: &'c CostScope,
-    /// The latency; `None` if [`CostShard::record_times`](super::CostShard::record_times) follows when the answer is sent.
+    /// The latency; `None` if the caller calls [`CostShard::record_times`](super::CostShard::record_times) when the answer is sent.
     pub elapsed_nanos: Option<u64>,
     /// The execution ended with an error.
     pub is_error: bool,

@@ -9,7 +9,7 @@ use ilion_query::Shape;
 use super::tally::Tally;
 use super::{ShapeCosts, Spent, Stages};
 
-/// Most shapes of a thread; beyond it, shapes are evicted.
+/// Most shapes that a shard counts separately; above this number, shapes are evicted.
 const SHAPES_MAX: usize = 500;
 
 /// A shape and its costs.
@@ -31,11 +31,11 @@ struct EvictedShapes {
 #[derive(Debug, Default)]
 pub struct CostShard {
     known: Vec<KnownShape>,
-    /// Index in `known`, by id of the shape.
+    /// Id of each shape to its index in `known`.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
-    /// The id of the last look-up and its index: many look-ups repeat the last id.
+    /// Id and index of the last look-up: many look-ups repeat the last id.
     last: (u64, usize),
-    /// Evicted shapes.
+    /// The costs of evicted shapes.
     others: BTreeMap<EvictedKey, EvictedShapes>,
 }
 
@@ -85,7 +85,7 @@ impl CostShard {
         }
     }
 
-    /// Evicts the eighth of the shapes with the fewest calls.
+    /// Evicts an eighth of the shapes: those with the fewest calls.
     fn make_room(&mut self) {
         self.known
             .sort_by_key(|known| std::cmp::Reverse(known.tally.calls()));
@@ -121,7 +121,7 @@ impl CostShard {
         self.known.get(place).map(|known| known.shape.clone())
     }
 
-    /// Each shape with its costs; evicted ones as one shape per table and kind.
+    /// Each shape with its costs. Evicted shapes are counted as one shape per table and kind.
     pub(super) fn known(&self) -> impl Iterator<Item = (&Arc<Shape>, ShapeCosts)> {
         let known = self.known.iter().map(|known| (&known.shape, known.tally.costs()));
         let others = self.others.values();

@@ -1,15 +1,15 @@
 //! Times of the stages of a request.
 
-/// Nanoseconds of each stage. Together they are the time from the last byte of a request to the first byte of its answer.
+/// Nanoseconds of each stage. Their sum is the time from the last byte of a request to the first byte of its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
-    /// Until a thread took it.
+    /// Until a thread took the request.
     pub queue: u64,
-    /// Until its answer was ready.
+    /// Until the answer was ready.
     pub execute: u64,
-    /// Until its writes were durable; `None` if it did not wait for that.
+    /// Until the writes were durable; `None` if the request did not wait for that.
     pub log_wait: Option<u64>,
-    /// Until the first byte of its answer was sent.
+    /// Until the first byte of the answer was sent.
     pub send: u64,
 }
 

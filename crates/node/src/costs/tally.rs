@@ -1,4 +1,4 @@
-//! The costs of one shape on one thread, counted in few instructions and converted to [`ShapeCosts`] when they are read.
+//! The costs of one shape on one thread. Counting takes few instructions; readers convert the counts to [`ShapeCosts`].
 //!
 //! Most statements read nothing from disk and process few rows. There is one counter for each combination of such small
 //! numbers, so counting takes one addition. Readers fill the histograms from these counters.
@@ -8,11 +8,11 @@ use ilion_env::{Cost, Count};
 
 use super::{Histogram, ShapeCosts, Spent, Stages};
 
-/// Counts of rows and of SSTables below this are small, counts of tombstones below half of it.
+/// Counts of rows and of SSTables are small below this number, and counts of tombstones below half of it.
 const SMALL: u64 = 4;
-/// Index of the stage in [`Stages::NAMES`].
+/// Index of the stage `log_wait` in [`Stages::NAMES`].
 const LOG_WAIT: usize = 2;
-/// Combinations of small numbers.
+/// Number of combinations of small numbers.
 const COMBINATIONS: usize = (SMALL * SMALL * SMALL / 2) as usize;
 
 /// Counts executions.
@@ -97,7 +97,7 @@ impl Tally {
         let mut costs = ShapeCosts {
             calls: self.calls(),
             errors: self.errors,
-            // The cost itself has only the waits within an execution; most waits end later.
+            // `self.total` has only waits for the log within an execution. Most waits end later, so the stage has the right sum.
             total: self.total.with(Count::LogNanos, self.stage_nanos[LOG_WAIT]),
             latency: self.latency.clone(),
             local_latency: self.local_latency.clone(),

@@ -1,4 +1,4 @@
-//! `system_views` about batches, properties of the process, cached roles.
+//! Tables of `system_views` about batches, properties of the process, and cached roles.
 //!
 //! Compat: names of rows are those of Cassandra 5.0.
 
@@ -49,9 +49,9 @@ pub(super) fn batches(sizes: &BatchSizes) -> Vec<VirtualRow> {
     .collect()
 }
 
-/// `system_properties`: properties of the JVM that have a counterpart.
+/// `system_properties`: those properties of the JVM that have a counterpart in Ilion.
 pub(super) fn properties(settings: &Settings) -> Vec<VirtualRow> {
-    // Compat: Java's names of processors and systems.
+    // Compat: the names of processors and systems in Java.
     let processor = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         other => other,
@@ -118,7 +118,7 @@ pub(super) fn cidr_latencies(counts: &CidrCounts) -> Vec<VirtualRow> {
     .collect()
 }
 
-/// Rows of `roles_cache_keys` and its kind: no column but the key.
+/// Rows of `roles_cache_keys` and similar tables, which have only a key column.
 pub(super) fn keys<'k>(keys: impl Iterator<Item = &'k str>) -> Vec<VirtualRow> {
     keys.map(|key| named(key, Vec::new())).collect()
 }

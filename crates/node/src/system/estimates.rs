@@ -10,13 +10,13 @@ use ilion_types::Partitioner;
 
 use crate::values::{bigint, cell, text};
 
-/// Start, end, and the share of the node's data between them.
+/// Start token, end token, and the share of the node's data between them.
 pub(super) type Range = (i64, i64, f64);
 
 /// The token at which the ring begins and ends.
 const MIN: i64 = i64::MIN;
 
-/// The ranges of a ring with one node, in order. Empty for other partitioners than Murmur3, whose tokens are numbers.
+/// The ranges of a ring with one node, in order. Empty unless the partitioner is Murmur3: tokens of others are no 64-bit numbers.
 pub(super) fn ranges_of(partitioner: Partitioner, tokens: &[String]) -> Vec<Range> {
     let mut tokens: Vec<i64> = tokens.iter().filter_map(|token| token.parse().ok()).collect();
     if partitioner != Partitioner::Murmur3 || tokens.is_empty() {
@@ -42,12 +42,12 @@ pub(super) fn ranges_of(partitioner: Partitioner, tokens: &[String]) -> Vec<Rang
         .collect()
 }
 
-/// The ranges that a node of a cluster owns, in order. It has the data of more, where others own it.
+/// The ranges that a node of a cluster owns, in order. As a replica, the node also has data of ranges that other nodes own.
 pub(super) fn ranges_in(view: &ClusterView, strategy: &Strategy) -> Vec<Range> {
     let own_share = view.shares(strategy).get(&view.own).copied().unwrap_or_default();
     let ring = view.ring();
     let ends = ring.tokens();
-    // No key has the lowest token: the range that begins behind the highest one begins there.
+    // No key has the lowest token, so the range after the highest token of the ring may begin there.
     let starts = std::iter::once(MIN).chain(ends.iter().map(|(end, _)| *end));
     let owned = starts.zip(ends).filter(|(_, (_, owner))| *owner == view.own);
     owned

@@ -1,4 +1,4 @@
-//! Secondary indexes: `system_views.indexes` (all) and `system_views.sai_column_indexes` (as in Cassandra).
+//! Secondary indexes: `system_views.indexes` (all indexes) and `system_views.sai_column_indexes` (as in Cassandra).
 
 use bytes::Bytes;
 use ilion_engine::{Engine, IndexBuildFacts, OpenIndex, VirtualRow};
@@ -8,7 +8,7 @@ use ilion_types::CqlType;
 
 use crate::values::{bigint, boolean, cell, text};
 
-/// Cassandra's name of the class of an index without a class.
+/// Cassandra's name for the class of an index that was created without a class.
 const TABLE_INDEX: &str = "legacy_local_table";
 
 /// `indexes`: all indexes, with the progress of their builds.
@@ -91,7 +91,7 @@ fn build_of<'b>(definition: &Definition, builds: &'b [IndexBuildFacts]) -> Optio
         .find(|build| build.keyspace == definition.table.keyspace && build.index == definition.schema.name)
 }
 
-/// Compat: what Cassandra's analyzers print.
+/// Compat: the text that Cassandra's analyzers print.
 fn analyzer(definition: &Definition) -> String {
     let option = |name: &str, default: bool| match definition.option(name) {
         Some(given) => given.eq_ignore_ascii_case("true"),
@@ -109,7 +109,7 @@ fn analyzer(definition: &Definition) -> String {
     )
 }
 
-/// Compat: true for types that such an index treats as literals, without an order.
+/// Compat: true for types that a storage-attached index treats as literals, without an order.
 fn is_string(definition: &Definition) -> bool {
     let ty = match (&definition.column.ty, definition.part) {
         (CqlType::Map { key, .. }, IndexPart::Keys) => &**key,

@@ -1,17 +1,17 @@
-//! `system_views` about reads and writes of tables: one row per table. Compat: `TableMetricTables`.
+//! Tables of `system_views` about reads and writes: one row per table. Compat: `TableMetricTables`.
 
 use ilion_engine::{Engine, TableDetails, VirtualRow};
 
 use crate::costs::{Histogram, OperationKind, RecentRates, StatementCosts, TableCosts};
 use crate::values::{bigint, cell, double, text};
 
-/// Selects the histogram of a table.
+/// Selects a histogram from the costs of a table.
 pub(super) type Pick = fn(&TableCosts) -> Histogram;
 
-/// Tables by keyspace and name.
+/// Keyspace and name of each table.
 type TableNames = Vec<(String, String)>;
 
-/// All stored tables: each has a row, even without statements.
+/// All stored tables. Each gets a row, also a table without statements.
 pub(super) fn stored(engine: &Engine) -> TableNames {
     let tables = engine.tables();
     let schemas = tables.iter().map(|store| store.schema());
@@ -20,7 +20,7 @@ pub(super) fn stored(engine: &Engine) -> TableNames {
         .collect()
 }
 
-/// Latencies in milliseconds, of the histogram that `of` selects.
+/// One row per table: latencies in milliseconds from the histogram that `of` selects, and statements of `kind` per second.
 pub(super) fn latency(
     costs: &StatementCosts,
     rates: &RecentRates,
@@ -36,7 +36,7 @@ pub(super) fn latency(
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Counts, of the histogram that `of` selects.
+/// One row per table: counts from the histogram that `of` selects.
 pub(super) fn count(costs: &StatementCosts, tables: TableNames, of: Pick) -> Vec<VirtualRow> {
     let rows = rows(costs, &tables, of, ["p50th", "p99th", "max"], 1.0);
     rows.into_iter().map(|(_, row)| row).collect()
@@ -73,7 +73,7 @@ fn rows(
     counted.into_iter().map(row).collect()
 }
 
-/// `max_partition_size`: the largest partition of each table in an SSTable.
+/// `max_partition_size`: for each table, the size of its largest partition in one SSTable.
 pub(super) fn max_partition_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "mebibytes", |table| {
         let bytes = table.partition_bytes.percentile(1.0).unwrap_or(i64::MAX);
@@ -81,14 +81,14 @@ pub(super) fn max_partition_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     })
 }
 
-/// `max_sstable_size`: the largest SSTable of each table.
+/// `max_sstable_size`: for each table, the size of its largest SSTable.
 pub(super) fn max_sstable_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "mebibytes", |table| {
         table.sstable_bytes_max.div_ceil(1 << 20)
     })
 }
 
-/// `max_sstable_duration`: the longest time between the oldest and the newest data of an SSTable of each table, in milliseconds.
+/// `max_sstable_duration`: for each table, the longest time between the oldest and the newest data of one SSTable, in milliseconds.
 pub(super) fn max_sstable_duration(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "max_sstable_duration", |table| {
         table.sstable_duration_micros_max / 1000

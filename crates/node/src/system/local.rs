@@ -38,9 +38,9 @@ pub struct NodeFacts {
     pub data_center: String,
     /// The rack.
     pub rack: String,
-    /// The id of the node, if the data directory has none.
+    /// The id of the node if `system.local` has none.
     pub host_id: Uuid,
-    /// The token, if the data directory has none; `None` is a random one.
+    /// The token of the node if `system.local` has none; `None` chooses a random one.
     pub initial_token: Option<String>,
     /// Address for clients.
     pub rpc_address: SocketAddr,
@@ -48,7 +48,7 @@ pub struct NodeFacts {
     pub listen_address: IpAddr,
 }
 
-/// Compat: Cassandra's port for other nodes. Ilion does not listen there.
+/// Compat: Cassandra's port for other nodes, which clients of a single node see. A single node does not listen there.
 pub const STORAGE_PORT: i32 = 7000;
 
 /// Why a data directory cannot be used with these settings.
@@ -79,30 +79,30 @@ pub enum LocalError {
     NoTable,
 }
 
-/// This node as `system.local` has it.
+/// Identity and addresses of this node, as stored in `system.local`.
 pub struct LocalNode {
     store: Arc<dyn Store>,
     facts: NodeFacts,
     tokens: Vec<String>,
     host_id: Uuid,
-    /// The directory of an older Cassandra keeps its version.
+    /// In the directory of an older Cassandra, the version of that Cassandra; else [`RELEASE_VERSION`].
     release_version: String,
     is_of_another_version: bool,
-    /// Set once, if the node is one of a cluster.
+    /// Set once, if the node is a member of a cluster.
     peers: OnceLock<Arc<Peers>>,
 }
 
-/// What a cluster decides about this node; a single node decides it itself.
+/// Facts about this node that its cluster decides. A single node decides them itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// Ascending.
+    /// In ascending order.
     pub tokens: Vec<String>,
     pub schema_version: Uuid,
     pub data_center: String,
     pub rack: String,
     pub storage_port: i32,
     bootstrapped: &'static str,
-    /// As gossip has it.
+    /// State and first token, as in `gossip_info`.
     pub status: String,
 }
 
@@ -146,7 +146,7 @@ impl LocalNode {
             peers: OnceLock::new(),
         };
         match node.write() {
-            // The stored row is outdated, but serving the data matters more.
+            // Goes on although the stored row is outdated: serving the data matters more.
             Err(LocalError::Store(StoreError::WriteRefused(reason))) if stored.cell("host_id").is_some() => {
                 tracing::warn!(
                     reason,
@@ -158,7 +158,7 @@ impl LocalNode {
         Ok(node)
     }
 
-    /// Its facts, from the settings and the data directory.
+    /// The facts that `system.local` depends on, from the settings and the data directory.
     pub fn facts(&self) -> &NodeFacts {
         &self.facts
     }
@@ -173,12 +173,12 @@ impl LocalNode {
         self.host_id
     }
 
-    /// True if the stored version was another one before this start.
+    /// True if the data directory had another release version before this start.
     pub(crate) fn is_of_another_version(&self) -> bool {
         self.is_of_another_version
     }
 
-    /// Makes the node one of a cluster: what the cluster decides is stored in `system.local` from here on. Only the first call counts.
+    /// Makes the node a member of a cluster. From now on, the cluster's decisions are stored in `system.local`. Only the first call counts.
     ///
     /// # Errors
     /// The row cannot be written.
@@ -191,12 +191,12 @@ impl LocalNode {
         Ok(())
     }
 
-    /// The members of its cluster; `None` for a single node.
+    /// The members of the node's cluster; `None` for a single node.
     pub fn peers(&self) -> Option<&Arc<Peers>> {
         self.peers.get()
     }
 
-    /// Its tokens, as `system.local` has them.
+    /// The tokens of the node, as in `system.local`.
     pub fn tokens(&self) -> Vec<String> {
         self.standing().tokens
     }
@@ -217,7 +217,7 @@ impl LocalNode {
         })
     }
 
-    /// How a keyspace is replicated. Keyspaces that this version cannot place count as local ones.
+    /// How a keyspace is replicated. If this version does not know its strategy, the keyspace counts as local.
     pub fn strategy(&self, keyspace: &str) -> Strategy {
         let schema = self.store.schema();
         let keyspace = schema.keyspace(keyspace);
@@ -225,7 +225,7 @@ impl LocalNode {
         strategy.unwrap_or(Strategy::Local)
     }
 
-    /// `gossip_info`: the state that the node would send to other nodes. `load_bytes` is the size of its data on disk.
+    /// The row of this node in `gossip_info`. `load_bytes` is the size of its data on disk.
     pub(super) fn gossip(&self, load_bytes: u64) -> VirtualRow {
         let facts = &self.facts;
         let address = facts.rpc_address.ip();
@@ -327,7 +327,7 @@ impl LocalNode {
 }
 
 impl SchemaListener for LocalNode {
-    /// Stores the new version of the schema: drivers compare the versions of all nodes to wait for agreement.
+    /// Stores the new version of the schema. Drivers compare the versions of all nodes to wait for agreement.
     fn schema_changed(&self) {
         let version = uuid(self.standing().schema_version);
         if let Err(error) = self.apply(&[("schema_version", version)], None) {
@@ -341,7 +341,7 @@ impl SchemaListener for LocalNode {
 }
 
 impl Standing {
-    /// `None` if the view does not have this node.
+    /// The facts about this node in the view; `None` if the view does not have this node.
     fn in_view(view: &ClusterView) -> Option<Self> {
         let own = view.own_member()?;
         Some(Self {
@@ -394,7 +394,7 @@ impl ClusterSource for LocalNode {
         };
         ClusterFacts {
             name,
-            // The snitch of Cassandra whose nodes have the data center and rack of their own settings.
+            // Cassandra's snitch for nodes whose own settings name data center and rack.
             snitch: "GossipingPropertyFileSnitch".to_owned(),
             ranges: ranges
                 .into_iter()
@@ -407,7 +407,7 @@ impl ClusterSource for LocalNode {
     }
 }
 
-/// A write of a whole set: deletes the old elements.
+/// A write of a whole set, which also deletes the old elements.
 fn set_of(elements: &[String], timestamp_micros: i64, now_micros: i64) -> ComplexColumn {
     let mut paths: Vec<Bytes> = elements.iter().map(|element| text(element)).collect();
     paths.sort_unstable();
@@ -500,7 +500,7 @@ fn check(what: &'static str, stored: &Stored, setting: &'static str, wanted: &st
     }
 }
 
-/// The stored tokens, if there are any: a node must not change its tokens. Else the one of the settings, or a random one.
+/// The stored tokens, since a node must not change its tokens. Without stored tokens, the token of the settings or a random one.
 fn choose_tokens(store: &dyn Store, stored: &Stored, facts: &NodeFacts) -> Result<Vec<String>, LocalError> {
     let partitioner = store.partitioner();
     match &facts.initial_token {

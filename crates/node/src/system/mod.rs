@@ -12,8 +12,8 @@
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
 //! | `statements`, `latencies` | `system_views.statements`, and the same by table as Cassandra has it |
 //!
-//! The peers of a single node are none. Cassandra's other virtual tables exist and are empty: there are no hints, repairs and streams, and
-//! there is no JMX.
+//! The tables of peers are empty on a single node. Cassandra's other virtual tables exist and are empty: Ilion has no hints, repairs,
+//! streams and JMX.
 
 mod counts;
 mod estimates;
@@ -43,7 +43,7 @@ use settings::SettingsTable;
 
 pub use local::{CQL_VERSION, LocalError, LocalNode, NodeFacts, RELEASE_VERSION, STORAGE_PORT, Standing};
 
-/// Called after every change of the schema, before the client gets its answer.
+/// Gets a call after every change of the schema, before the client gets its answer.
 pub trait SchemaListener: Send + Sync {
     /// The schema has changed.
     fn schema_changed(&self);
@@ -63,7 +63,7 @@ impl SchemaListener for NoListener {
     fn schema_changed(&self) {}
 }
 
-/// A virtual table whose rows are the result of a function.
+/// A virtual table whose rows a function returns.
 struct Computed<F>(F);
 
 impl<F: Fn() -> Vec<VirtualRow> + Send + Sync> VirtualTable for Computed<F> {
@@ -250,7 +250,7 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
             }
         });
     }
-    // The node owns the engine, so the engine holds the node weakly.
+    // The local node owns the engine (through its store), so the engine's table holds it weakly.
     let node = Arc::downgrade(local);
     let weak = Arc::downgrade(engine);
     register_computed(engine, "system_views", "gossip_info", move || {
@@ -310,9 +310,10 @@ pub(crate) fn register_access(engine: &Engine, processor: &QueryProcessor) {
 
 type AccessRows = fn(&AccessControl) -> Vec<VirtualRow>;
 
-/// A table about roles. Compat: TRUNCATE of a table of cached keys clears that cache.
+/// A table about roles. Compat: tables of cached keys accept TRUNCATE. In Ilion it clears the caches of roles, permissions and passwords,
+/// whichever of these tables is truncated.
 struct AccessTable {
-    /// It holds the engine, which owns this table.
+    /// Weak, since the access control holds the engine, which owns this table.
     access: Weak<AccessControl>,
     rows: AccessRows,
     is_clearable: bool,

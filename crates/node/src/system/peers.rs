@@ -1,7 +1,7 @@
 //! `system.peers`, `system.peers_v2` and `system_views.gossip_info` of a node of a cluster, computed from its view of the cluster.
 //!
-//! Compat: as Cassandra 5.0.9 fills them. Nodes that are down are in them, nodes that join are not. Columns that Ilion has no value for are
-//! null, among them the load of other nodes.
+//! Compat: as Cassandra 5.0.9 fills them. Nodes that are down have rows; nodes that are joining have rows in `gossip_info` only. Columns
+//! for which Ilion has no value are null, among them the load of other nodes.
 
 use ilion_cluster::{ClusterView, MemberView, Phase};
 use ilion_engine::VirtualRow;
@@ -9,7 +9,7 @@ use ilion_types::encode_list;
 
 use crate::values::{cell, inet, int, text, uuid};
 
-/// `own_release` is the version of Cassandra that clients of this node see.
+/// The rows of `system.peers`. `own_release` is the version of Cassandra that clients of this node see.
 pub(super) fn peers(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
@@ -24,7 +24,7 @@ pub(super) fn peers(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
         .collect()
 }
 
-/// As [`peers`], with the ports.
+/// The rows of `system.peers_v2`: like [`peers`], with the ports.
 pub(super) fn peers_with_ports(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
@@ -40,8 +40,8 @@ pub(super) fn peers_with_ports(view: &ClusterView, own_release: &str) -> Vec<Vir
         .collect()
 }
 
-/// The version of Cassandra that clients of a member see. A member that has not told it yet is taken to have that of this node:
-/// drivers pass over a row without one.
+/// The version of Cassandra that clients of a member see. If a member has not reported it yet, the version of this node: drivers ignore
+/// rows without a version.
 fn release_of<'r>(member: &'r MemberView, own: &'r str) -> &'r str {
     member.release.as_deref().unwrap_or(own)
 }
@@ -60,7 +60,7 @@ fn shared_cells(peer: &MemberView, own_release: &str) -> Vec<(String, Option<byt
     ]
 }
 
-/// The other members, those that join included. This node's own row has more.
+/// The rows of the other members in `gossip_info`, also of those that are joining. This node's own row has more columns.
 pub(super) fn gossip(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     let others = view.members.iter().filter(|member| member.node != view.own);
     others
@@ -92,7 +92,7 @@ pub(super) fn gossip(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
         .collect()
 }
 
-/// Compat: `VersionedValue`: the state of a member, and one of its tokens.
+/// Compat: as in `VersionedValue`, the state of a member and its first token.
 pub(crate) fn status_of(member: &MemberView) -> String {
     let name = match member.phase {
         Phase::Joining => "BOOT",

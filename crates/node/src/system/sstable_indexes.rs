@@ -1,7 +1,7 @@
 //! Storage-attached indexes by SSTable: `system_views.sai_sstable_indexes` and `sai_sstable_index_segments`.
 //!
-//! Compat: Cassandra builds an index in segments; Ilion has one for all rows of an SSTable. The columns for the least and the
-//! greatest term are null.
+//! Compat: Cassandra builds an index in segments; Ilion has one segment for all rows of an SSTable. The columns for the smallest and
+//! the greatest term are null.
 
 use bytes::Bytes;
 use ilion_engine::{Engine, SSTableIndexFacts, VirtualRow};
@@ -10,7 +10,7 @@ use ilion_index::Definition;
 use super::indexes::attached_indexes;
 use crate::values::{bigint, cell, map, text, text_map};
 
-/// Format of the files: Ilion's own.
+/// Version of the file format that clients see: the format is Ilion's own.
 const FORMAT_VERSION: &str = "ilion";
 
 pub(super) fn indexes(engine: &Engine) -> Vec<VirtualRow> {
@@ -76,7 +76,7 @@ fn data_file(facts: &SSTableIndexFacts) -> Bytes {
     text(&facts.data_file.display().to_string())
 }
 
-/// Length of each file, by the suffix of its name.
+/// The length of each file in bytes, by the suffix of its name.
 fn components(facts: &SSTableIndexFacts) -> Bytes {
     let parts = facts.files.iter().map(|(path, bytes)| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! `system_views` about caches, compactions and sizes.
+//! Tables of `system_views` about caches, compactions and sizes.
 
 use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, SnapshotFacts, TableFacts, VirtualRow};
 

@@ -22,10 +22,10 @@ const PREPARED: u8 = 1;
 /// The kind of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchKind {
-    /// Eventually, all of its writes or none.
+    /// Eventually, all of its writes are made or none.
     #[default]
     Logged,
-    /// No guarantee for the whole.
+    /// No guarantee for the batch as a whole.
     Unlogged,
     /// Counter updates.
     Counter,
@@ -34,13 +34,13 @@ pub enum BatchKind {
 /// BATCH: several statements in one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Its kind.
+    /// Logged, unlogged or counter.
     pub kind: BatchKind,
     /// The statements, in order; may be empty.
     pub statements: Vec<BatchStatement>,
     /// How many replicas must answer.
     pub consistency: Consistency,
-    /// For the conditional part of lightweight transactions.
+    /// Consistency of the conditional part of lightweight transactions.
     pub serial_consistency: Option<Consistency>,
     /// The client's write timestamp.
     pub timestamp_micros: Option<i64>,
@@ -55,7 +55,7 @@ pub struct Batch {
 pub struct BatchStatement {
     /// The statement.
     pub source: StatementSource,
-    /// Its values; names are not allowed.
+    /// The bind values; names are not allowed.
     pub values: Values,
 }
 

@@ -26,11 +26,11 @@ pub use values::{Value, Values, ValuesBuilder};
 /// A request with the fields of its envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestFrame {
-    /// Version of the envelope; the answer has the same.
+    /// Version of the envelope, and of the answer.
     pub version: Version,
-    /// The answer goes to the same stream.
+    /// Stream of the request, and of the answer.
     pub stream: i16,
-    /// The client asks for a trace, and for its id in the answer.
+    /// The client requests a trace, and its id in the answer.
     pub tracing: bool,
     /// Opaque key-value pairs.
     pub custom_payload: CustomPayload,
@@ -78,7 +78,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// All of them.
+    /// All kinds of events.
     pub const ALL: [Self; 3] = [Self::TopologyChange, Self::StatusChange, Self::SchemaChange];
 
     /// The word on the wire.
@@ -136,7 +136,7 @@ impl RequestFrame {
 }
 
 impl Request {
-    /// Its opcode.
+    /// The opcode of the request.
     pub fn opcode(&self) -> Opcode {
         match self {
             Self::Startup(_) => Opcode::Startup,

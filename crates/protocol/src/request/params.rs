@@ -31,13 +31,13 @@ pub struct QueryParams {
     pub consistency: Consistency,
     /// The bind values.
     pub values: Values,
-    /// The client knows the result metadata: the answer need not have it.
+    /// The client knows the result metadata, so the answer may leave it out.
     pub skip_metadata: bool,
-    /// Rows in a page; `None` is no paging (on the wire, also a size of zero or less).
+    /// Rows in a page; `None` means no paging (on the wire, also a size of zero or less).
     pub page_size: Option<u32>,
     /// The paging state of the previous page.
     pub paging_state: Option<Bytes>,
-    /// For the conditional part of lightweight transactions. Not checked here to be SERIAL or LOCAL_SERIAL.
+    /// Consistency of the conditional part of lightweight transactions. The decoder does not check that it is SERIAL or LOCAL_SERIAL.
     pub serial_consistency: Option<Consistency>,
     /// The client's write timestamp.
     pub timestamp_micros: Option<i64>,
@@ -143,7 +143,7 @@ pub(super) struct Tail<'a> {
     pub now_secs: Option<i32>,
 }
 
-/// The same fields, decoded.
+/// The fields of [`Tail`], decoded.
 pub(super) struct OwnedTail {
     pub serial_consistency: Option<Consistency>,
     pub timestamp_micros: Option<i64>,

@@ -39,7 +39,7 @@ impl Startup {
             .ok_or_else(|| Error::refused("Missing value CQL_VERSION in STARTUP message"))
     }
 
-    /// The compression that the client asks for.
+    /// The compression that the client requests; `None` for none.
     ///
     /// # Errors
     /// If it is unknown, or not available in this version.
@@ -57,8 +57,8 @@ impl Startup {
         Ok(Some(compression))
     }
 
-    /// True if requests are answered with OVERLOADED at once while memory is short, without a wait. Compat: `by_default` applies to
-    /// v5 only.
+    /// True if the server must answer OVERLOADED at once while memory is short, instead of letting the request wait. Compat:
+    /// `by_default` applies to v5 only.
     pub fn throws_on_overload(&self, version: Version, by_default: bool) -> bool {
         match self.option("THROW_ON_OVERLOAD") {
             Some(value) => value == "1",

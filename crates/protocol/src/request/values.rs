@@ -40,7 +40,7 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// A value in the source; `len` may be `NULL` or `UNSET`.
+/// The place of a value in the body; `len` may be `NULL` or `UNSET`.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -62,7 +62,7 @@ impl Values {
         self.spans.len()
     }
 
-    /// True without values.
+    /// True if there are no values.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
@@ -75,7 +75,7 @@ impl Values {
     }
 
     /// The value at a position as a slice of the frame; `None` if it is null or unset. The slice keeps the whole read buffer
-    /// alive: copy small values that are kept.
+    /// in memory: copy small values if you keep them.
     pub fn value_bytes(&self, index: usize) -> Option<Bytes> {
         let span = self.spans.get(index)?;
         let len = usize::try_from(span.len).ok()?;
@@ -207,7 +207,7 @@ pub struct ValuesBuilder {
 }
 
 impl ValuesBuilder {
-    /// No values yet.
+    /// A builder without values.
     pub fn new() -> Self {
         Self::default()
     }

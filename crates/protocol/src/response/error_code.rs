@@ -47,7 +47,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// All of them, by number.
+    /// All codes, by number.
     pub const ALL: [Self; 20] = [
         Self::Server,
         Self::Protocol,

@@ -96,7 +96,7 @@ pub enum ErrorDetail {
 }
 
 impl ErrorDetail {
-    /// Its code in the newest version.
+    /// The code in the newest version.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Server => ErrorCode::Server,
@@ -122,7 +122,7 @@ impl ErrorDetail {
         }
     }
 
-    /// The code for a client of this version. Compat: Cassandra 5.0, `ErrorMessage`.
+    /// The code that a client of this version gets. Compat: Cassandra 5.0, `ErrorMessage`.
     pub(super) fn code_in(&self, version: Version) -> ErrorCode {
         match (self.code(), version) {
             (ErrorCode::ReadFailure, Version::V3) => ErrorCode::ReadTimeout,
@@ -318,7 +318,7 @@ impl ErrorDetail {
     }
 }
 
-/// Consistency and two numbers of replicas: the first fields of many errors.
+/// Writes a consistency level and two numbers of replicas: the first fields of many errors.
 fn put_replicas(out: &mut Vec<u8>, consistency: Consistency, first: i32, second: i32) {
     put_consistency(out, consistency);
     put_i32(out, first);

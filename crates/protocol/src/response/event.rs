@@ -1,4 +1,4 @@
-//! EVENT, and the schema change that RESULT carries as well.
+//! EVENT, and the schema change, which RESULT carries as well.
 //!
 //! ```text
 //! event         := "SCHEMA_CHANGE" schema_change | "TOPOLOGY_CHANGE" change: string, node: inet
@@ -19,18 +19,18 @@ use crate::version::Version;
 pub enum Event {
     /// The schema changed.
     Schema(SchemaChange),
-    /// A node joined or left.
+    /// A node joined, left or has other tokens.
     Topology {
-        /// Which of the two.
+        /// What happened to the node.
         change: TopologyChange,
-        /// Its native address.
+        /// Address and port of the node for CQL clients.
         node: SocketAddr,
     },
     /// A node went up or down.
     Status {
-        /// Which of the two.
+        /// Up or down.
         status: NodeStatus,
-        /// Its native address.
+        /// Address and port of the node for CQL clients.
         node: SocketAddr,
     },
 }
@@ -38,11 +38,11 @@ pub enum Event {
 /// A change of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopologyChange {
-    /// Joined.
+    /// A node joined.
     NewNode,
-    /// Left.
+    /// A node left.
     RemovedNode,
-    /// Has other tokens. In no specification, but sent by Cassandra since v3.
+    /// A node has other tokens. No specification has this change, but Cassandra sends it since v3.
     MovedNode,
 }
 
@@ -60,7 +60,7 @@ pub enum NodeStatus {
 pub struct SchemaChange {
     /// The kind of the change.
     pub change: ChangeKind,
-    /// The keyspace, or that of the target.
+    /// The changed keyspace, or the keyspace of the target.
     pub keyspace: String,
     /// The changed object.
     pub target: SchemaTarget,
@@ -179,7 +179,7 @@ impl ChangeKind {
     }
 }
 
-/// Reads one of a few words.
+/// Reads a string that must be one of `words`.
 fn word<T: Copy, const N: usize>(
     input: &mut Input<'_>,
     words: [T; N],
@@ -198,7 +198,7 @@ fn word<T: Copy, const N: usize>(
 
 impl SchemaChange {
     pub(super) fn encode(&self, out: &mut Vec<u8>, version: Version) {
-        // Compat: v3 knows no functions and aggregates; Cassandra reports an update of their keyspace.
+        // Compat: v3 has no functions and aggregates, so Cassandra reports that their keyspace was updated.
         if version == Version::V3
             && matches!(
                 self.target,

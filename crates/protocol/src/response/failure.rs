@@ -35,9 +35,9 @@ pub enum WriteType {
 /// Which replicas failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failures {
-    /// Their number (v4).
+    /// The number of failed replicas (v4).
     Count(i32),
-    /// Their addresses and reasons (v5); v4 gets their number.
+    /// The addresses of failed replicas, each with its reason (v5). v4 gets their number.
     Reasons(Vec<(IpAddr, FailureReason)>),
 }
 
@@ -46,7 +46,7 @@ pub enum Failures {
 pub struct FailureReason(pub u16);
 
 impl WriteType {
-    /// All of them.
+    /// All kinds of writes.
     pub const ALL: [Self; 8] = [
         Self::Simple,
         Self::Batch,
@@ -98,7 +98,7 @@ impl Failures {
                     put_u16(out, reason.0);
                 }
             }
-            // A count has no nodes to list, so v5 gets an empty map.
+            // v5 needs addresses, and a count has none: send an empty list.
             Self::Count(_) if version >= Version::V5 => put_i32(out, 0),
             other => put_size(out, other.count()),
         }

@@ -112,7 +112,7 @@ pub enum ResultBody {
 }
 
 impl Supported {
-    /// What Ilion supports.
+    /// The options that Ilion supports.
     pub fn of_ilion() -> Self {
         let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect();
         Self {
@@ -174,7 +174,7 @@ impl ResultBody {
 }
 
 impl Response {
-    /// Its opcode.
+    /// The opcode of the response.
     pub fn opcode(&self) -> Opcode {
         match self {
             Self::Error(_) => Opcode::Error,
@@ -232,7 +232,7 @@ impl<'a> ResponseHead<'a> {
         Self::new(version, -1)
     }
 
-    /// The same with warnings.
+    /// The same head with these warnings.
     #[must_use]
     pub fn with_warnings(self, warnings: &'a [String]) -> Self {
         Self { warnings, ..self }
@@ -307,7 +307,7 @@ impl FrameError {
         error.encode(out, self.version);
         let finished = start.finish(out, None);
         debug_assert!(finished.is_ok(), "a message of an error is below 64 KiB");
-        // Compat: `ProtocolVersion.decode` of Cassandra 5.0 answers old versions in themselves.
+        // Compat: `ProtocolVersion.decode` of Cassandra 5.0 answers requests of v1 and v2 with their own version.
         if let Some(version) = self.legacy_version {
             out[begin] = RESPONSE_BIT | version;
             out.remove(begin + STREAM_HIGH_BYTE_AT);

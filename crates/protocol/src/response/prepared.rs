@@ -16,13 +16,13 @@ use crate::version::Version;
 /// A prepared statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// Its id for EXECUTE; equal for equal text on every node.
+    /// The id of the statement for EXECUTE. Equal texts have equal ids on every node.
     pub id: Bytes,
-    /// Changes when the result metadata does (v5; empty before).
+    /// An id that changes when the result metadata changes (v5; empty before).
     pub result_metadata_id: Bytes,
     /// Metadata of its bind markers.
     pub bind: BindMetadata,
-    /// Metadata of its result; without columns if it has none.
+    /// Metadata of the result; without columns if the statement returns no rows.
     pub result: RowsMetadata,
 }
 

@@ -40,7 +40,7 @@ pub struct RowsHead<'a> {
     pub columns: &'a [ColumnSpec],
     /// The metadata to send.
     pub mode: MetadataMode<'a>,
-    /// Set if there are more pages: the state for the next one.
+    /// The paging state for the next page; `None` on the last page.
     pub paging_state: Option<&'a [u8]>,
 }
 
@@ -89,7 +89,7 @@ pub struct RowsMetadata {
     pub column_count: usize,
     /// The columns; `None` if they were not sent.
     pub columns: Option<Vec<ColumnSpec>>,
-    /// Set if there are more pages: the state for the next one.
+    /// The paging state for the next page; `None` on the last page.
     pub paging_state: Option<Bytes>,
     /// The id of this metadata, if it differs from the one in the request (v5).
     pub new_metadata_id: Option<Bytes>,
@@ -238,8 +238,8 @@ impl Rows {
     }
 }
 
-/// Checks that all cells are there. Each has at least four bytes, so a wrong count ends the loop early. Rows without columns
-/// have no bytes, so they are refused.
+/// Checks that the body has all cells. Each cell has at least four bytes, so a wrong count ends the loop early. Rows without columns
+/// are refused: they have no bytes, so their count could not be checked.
 fn check_cells(input: &mut Input<'_>, row_count: usize, column_count: usize) -> Result<(), Error> {
     if column_count == 0 && row_count > 0 {
         return Err(Error::refused("rows without columns"));

@@ -3,7 +3,7 @@
 use super::super::files;
 use super::verb::{Verb, flag, is, own, valued};
 
-/// By name.
+/// Sorted by name.
 pub const FILES: &[Verb] = &[
     own(
         "cleanup",

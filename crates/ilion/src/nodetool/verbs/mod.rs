@@ -1,4 +1,4 @@
-//! All verbs of Cassandra 5.0's nodetool, and what they are here.
+//! All verbs of Cassandra 5.0's nodetool, and what each does in Ilion.
 
 mod files;
 mod node;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 pub use verb::{Act, Verb};
 
-/// The list of verbs.
+/// The text with the list of verbs, without those that are refused.
 pub fn list() -> String {
     let done = VERBS.iter().filter(|verb| !matches!(verb.act, Act::Refused(_)));
     let lines: Vec<String> = done
@@ -25,7 +25,7 @@ pub fn list() -> String {
     )
 }
 
-/// All verbs, by name.
+/// All verbs, sorted by name.
 pub static VERBS: LazyLock<Vec<Verb>> = LazyLock::new(|| {
     let themes = [
         files::FILES,

@@ -3,7 +3,7 @@
 use super::super::{node, ring};
 use super::verb::{Verb, flag, is, own};
 
-/// By name.
+/// Sorted by name.
 pub const NODE: &[Verb] = &[
     is(
         "clientstats",

@@ -1,8 +1,8 @@
-//! Verbs that mean nothing here, with the reason.
+//! Verbs that make no sense for Ilion, each with the reason.
 
 use super::verb::{Verb, refused};
 
-/// By name.
+/// Sorted by name.
 pub const REFUSED: &[Verb] = &[
     refused(
         "assassinate",

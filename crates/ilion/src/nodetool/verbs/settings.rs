@@ -1,9 +1,9 @@
-//! Verbs that get and set what can be changed while the node runs.
+//! Verbs that get and set settings that can change while the node runs.
 
 use super::super::{cidr, guardrails, settings};
 use super::verb::{Verb, flag, is, own, valued};
 
-/// By name.
+/// Sorted by name.
 pub const SETTINGS: &[Verb] = &[
     own(
         "cidrfilteringstats",

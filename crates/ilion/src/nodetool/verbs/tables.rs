@@ -3,7 +3,7 @@
 use super::super::tables;
 use super::verb::{Verb, flag, own, valued};
 
-/// By name.
+/// Sorted by name.
 pub const TABLES: &[Verb] = &[
     own(
         "cfhistograms",

@@ -1,33 +1,33 @@
-//! [`Verb`]: one verb of nodetool, and the short ways to write one down.
+//! [`Verb`]: one verb of nodetool, and short constructors for the tables of verbs.
 
 use crate::Failure;
 
 use super::super::call::Call;
 use super::super::shape::{Flag, Shape};
 
-/// What a verb is here.
+/// How Ilion implements a verb.
 #[derive(Clone, Copy)]
 pub enum Act {
-    /// It is done here.
+    /// This function executes it.
     Own(fn(&Call) -> Result<(), Failure>),
-    /// It is another name of a command of `ilion`, whose first arguments these are.
+    /// It is another name for a command of `ilion`, which begins with these arguments.
     Is(&'static [&'static str]),
-    /// It is refused, for this reason.
+    /// Ilion refuses it, for this reason.
     Refused(&'static str),
 }
 
-/// A verb.
+/// A verb of nodetool.
 #[derive(Clone, Copy)]
 pub struct Verb {
     /// Its name.
     pub name: &'static str,
-    /// Its options, but for those that name the node.
+    /// Its options, except those that name the node.
     pub options: &'static [Flag],
-    /// Names of its other arguments: with `?` if it may be left out, with `*` if there may be any number.
+    /// Names of its other arguments. Those that end with `?` may be left out, and those with `*` may be given any number of times.
     pub values: &'static [&'static str],
-    /// What it is here.
+    /// How Ilion implements it.
     pub act: Act,
-    /// What it does; empty if it is refused.
+    /// Its description in the list of verbs; empty if it is refused.
     pub does: &'static str,
 }
 
@@ -41,7 +41,7 @@ impl Verb {
         }
     }
 
-    /// How it is used.
+    /// The text of `nodetool help VERB`.
     pub fn help(&self) -> String {
         let refused = match self.act {
             Act::Refused(reason) => {
