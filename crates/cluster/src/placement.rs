@@ -182,7 +182,7 @@ struct Vacancy<'a> {
 }
 
 impl<'a> Vacancy<'a> {
-    /// Selects a node of this rack, if one may be selected.
+    /// Selects a node of this rack; returns false if the rack has enough replicas.
     fn take(&mut self, rack: &'a str) -> bool {
         if !self.racks.insert(rack) {
             if self.repeats <= 0 {

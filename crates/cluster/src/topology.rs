@@ -13,7 +13,7 @@ use crate::record::{Join, Takes};
 use crate::refusal::Refusal;
 use crate::state::{ClusterState, MEMBERS_MAX, Member, Moment, Phase, Transition, TransitionKind};
 
-/// Former members that are remembered.
+/// Maximum number of former members that are remembered.
 pub(crate) const FORMER_MAX: usize = 1024;
 
 impl ClusterState {

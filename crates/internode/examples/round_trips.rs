@@ -22,7 +22,7 @@ type Problem = Box<dyn std::error::Error>;
 
 const KIND: Kind = Kind(200);
 
-/// Answers with so many bytes.
+/// Answers each request with these bytes.
 struct Fixed(Bytes);
 
 impl Service for Fixed {

@@ -5,8 +5,8 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The pause after so many failures in a row; none after 0. `dice` are random bits: nodes that lost the same node do not all come back at the
-/// same moment. Pure.
+/// The pause after this many failures in a row; no pause after 0. `dice` are random bits, so that nodes that lost the same node do not all
+/// come back at the same moment. Pure.
 pub(crate) fn pause(failures: u32, dice: u64) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else {
         return Duration::ZERO;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::traffic::CountedTraffic;
 
-/// More nodes are not counted one by one: a cluster has fewer.
+/// Maximum number of nodes that are counted one by one: a cluster has fewer.
 const NODES_MAX: usize = 4096;
 
 /// What was counted since the start.
@@ -17,7 +17,8 @@ const NODES_MAX: usize = 4096;
 pub struct CallCounts {
     /// Requests to other nodes.
     pub asked: u64,
-    /// Those without an answer: the node could not be reached, refused, failed, or was too slow. Requests that were cancelled do not count.
+    /// Requests without an answer: the node could not be reached, refused, failed, or was too slow. Requests that were cancelled do not
+    /// count.
     pub unanswered: u64,
     /// Requests of other nodes that this node began to answer.
     pub served: u64,

@@ -5,7 +5,7 @@
 pub struct Kind(pub u8);
 
 impl Kind {
-    /// A read: bytes of `coordinator::ReadCommand`, answered with those of an `Answer`.
+    /// A read: the request is a `coordinator::ReadCommand`, the answer an `Answer`.
     pub const READ: Self = Self(1);
     /// A command that is to be executed where a replica is.
     pub const COMMAND: Self = Self(2);

@@ -46,7 +46,7 @@ impl Lanes {
         Ok((lanes, LaneThreads { threads }))
     }
 
-    /// Queues a task. False if too many wait.
+    /// Queues a task. Returns false if too many wait.
     pub fn put(&self, lane: Lane, task: Task) -> bool {
         let queue = self.queues.get(lane as usize);
         queue.is_some_and(|queue| queue.try_send(task).is_ok())

@@ -19,7 +19,7 @@ use ilion_codec::{Error, Reader, Writer};
 
 use crate::kind::{Kind, Lane};
 
-/// Most bytes of a payload.
+/// Maximum size of a payload in bytes.
 pub(crate) const PIECE_BYTES_MAX: usize = 64 << 10;
 
 /// Largest body of an envelope.
@@ -45,9 +45,9 @@ pub(crate) struct Ends {
 pub(crate) struct Begin {
     pub kind: Kind,
     pub lane: Lane,
-    /// The node that asks gives up after so long; `u64::MAX`: never by itself.
+    /// The node that asks gives up after this time; `u64::MAX`: never by itself.
     pub time_left_micros: u64,
-    /// So many bytes of a streamed answer may be sent before the first credit.
+    /// Bytes of a streamed answer that may be sent before the first credit.
     pub window: u32,
 }
 

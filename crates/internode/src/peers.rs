@@ -6,7 +6,7 @@ use ilion_cluster::Node;
 
 use crate::hello::Hello;
 
-/// What a node knows of the others. Any thread may call it; all of it is cheap.
+/// What a node knows of the others. Any thread may call its methods; all of them are cheap.
 pub trait Peers: Send + Sync {
     /// Where a node listens for others; `None` if it is no member.
     fn address(&self, node: Node) -> Option<SocketAddr>;

@@ -14,7 +14,7 @@ use crate::options::Options;
 pub(crate) struct Signs {
     /// When bytes last came.
     received_at: Instant,
-    /// When the ping was sent that nothing came after.
+    /// When the last ping was sent; `None` if bytes came after it.
     pinged_at: Option<Instant>,
     number: u64,
 }
@@ -26,7 +26,7 @@ pub(crate) enum Due {
     Nothing(Instant),
     /// A ping with this number.
     Ping(u64),
-    /// To give the node up: so long it was silent.
+    /// The node is given up: it was silent for this time.
     Dead(Duration),
 }
 
@@ -63,7 +63,7 @@ impl Signs {
             self.number += 1;
             return Due::Ping(self.number);
         }
-        // The first call after a pause does not wake the task that asks this.
+        // The first call after a pause does not wake the task that calls this, so the task looks again after half the time.
         let look_at = now + options.ping_after / 2;
         Due::Nothing(match busy_since {
             Some(_) => ping_at,
