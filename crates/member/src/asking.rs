@@ -1,4 +1,4 @@
-//! Records of the meta log, and how this node waits for their outcome: it finds that when it reads the log.
+//! Records of the meta log, and how this node waits for their outcome, which it learns by reading the log.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(crate) fn log_and_read(
     let numbered = |origin: Origin| seq = origin.seq;
     let refused = shared.sender.send(unsent, numbered, Box::new(done));
     refused.map_err(of_append)?;
-    // What is not known yet shows when the log is read.
+    // Other outcomes are learned when the log is read.
     if let Ok(Err(error @ AppendError::Refused(_))) = sent.recv_timeout(shared.left(ends_nanos)) {
         return Err(of_append(error));
     }

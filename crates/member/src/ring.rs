@@ -23,10 +23,10 @@ const ASKED_MAX: Duration = Duration::from_secs(30);
 /// Why the ring is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
-    /// It must not be changed so, or not now.
+    /// The change is not permitted, or not now.
     #[error("{0}")]
     Refused(String),
-    /// The log has not said yet.
+    /// The outcome is not known yet.
     #[error("{0}: see the state of the ring before it is asked for again")]
     Unknown(String),
 }
@@ -49,7 +49,7 @@ pub struct RingChange {
 pub struct RingChanges(pub(crate) Arc<Shared>);
 
 impl RingChanges {
-    /// What is under way.
+    /// The change that is under way; `None` if there is none.
     pub fn current(&self) -> Option<RingChange> {
         let state = self.0.know(|known| known.state.clone())?;
         current_of(&state)
@@ -146,7 +146,7 @@ impl RingChanges {
             self.0.cleanings.lock().clear();
             return Err(reason);
         }
-        // Whoever should answer drops the channel when it ends.
+        // The follower drops the channel when it ends.
         done.recv()
             .unwrap_or_else(|_| Err("this node does not follow the cluster any more".to_owned()))
     }

@@ -40,7 +40,7 @@ pub(crate) struct CopyJob {
 
 /// What became of tablets that were to be copied.
 pub(crate) enum Done {
-    /// The tables have them; this goes with them.
+    /// The tables have the tablets; the state belongs to them.
     Copied(CopiedState),
     /// No node gave them.
     NotCopied(BTreeSet<u32>),
@@ -80,10 +80,10 @@ impl Worker {
         })
     }
 
-    /// Has it done, after what was asked for before.
+    /// Queues a job behind the earlier ones.
     pub fn ask(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
-            // The thread ends with this value only.
+            // Cannot fail: the thread ends only when this value is dropped.
             let _ = jobs.send(job);
         }
     }
@@ -105,7 +105,7 @@ fn delete(shared: &Shared, offsets: &[(u32, u64)]) {
         if shared.is_stopping.load(Relaxed) {
             return;
         }
-        // The next time, more is deleted.
+        // The next deletion covers the same records.
         if let Err(error) = shared.sender.logs().delete_below(*tablet, *offset) {
             tracing::warn!(tablet, offset, %error, "a log is trimmed later");
         }
@@ -200,7 +200,7 @@ impl<'a> Copying<'a> {
         Part::decode(&part).map_err(|error| error.to_string())
     }
 
-    /// Brings the SSTables in; returns their bytes.
+    /// Brings the SSTables into the tables; returns their bytes.
     fn receive(
         &self,
         parts: &mut dyn Iterator<Item = Result<Bytes, String>>,
