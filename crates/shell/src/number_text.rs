@@ -18,7 +18,7 @@ pub fn print_float(value: f64) -> String {
             reason = "a decimal exponent, which is below 309"
         )]
         let exponent = value.abs().log10() as i32;
-        // Digits to the left of the point do not count here.
+        // `%g` counts the digits to the left of the point, too, so they are added.
         if (-4..PRECISION).contains(&exponent) {
             precision += exponent + 1;
         }

@@ -175,7 +175,7 @@ impl<M: Member> World<M> {
         }
     }
 
-    /// Deletes what all nodes have saved. If nodes can copy from each other, one is left out: retention passes over it, if it is behind.
+    /// Deletes the records that all nodes have saved. If nodes can copy, `left_out` does not count: if it is behind, it must copy.
     fn trim(&mut self, left_out: usize, tablet: usize) {
         let counts = |node: &usize| !M::CAN_COPY || *node != left_out;
         let saved = (0..self.nodes.len())
@@ -280,7 +280,7 @@ impl<M: Member> World<M> {
         }
     }
 
-    /// Writes down what a client was told.
+    /// Records the answer that a client got.
     fn answer(&mut self, client: u64, reply: Reply) {
         let Some(Asked {
             request,
@@ -365,7 +365,7 @@ impl<M: Member> World<M> {
         }
     }
 
-    /// Everything heals, all requests are answered, and all nodes catch up.
+    /// Heals all faults, answers all requests, and lets all nodes catch up.
     fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
         loop {
@@ -382,7 +382,7 @@ impl<M: Member> World<M> {
                 break;
             }
         }
-        // What every node says at last is one more read of everything.
+        // The final state of every node is checked like one more read of everything.
         self.now += 1;
         for node in 0..self.nodes.len() {
             for key in (0..REGISTERS)
@@ -416,7 +416,7 @@ impl<M: Member> World<M> {
     }
 }
 
-/// The position before one.
+/// The position before this one.
 fn before(position: Position) -> Position {
     Position::new(position.segment.0.saturating_sub(1), 0)
 }
