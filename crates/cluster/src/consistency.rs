@@ -1,7 +1,7 @@
 //! The arithmetic of consistency levels: how many replicas must answer, and whether enough of them are there.
 //!
 //! Compat: `ConsistencyLevel.blockFor` and `ReplicaPlans.assureSufficientLiveReplicas` of Cassandra 5.0. `needs` is tested against
-//! what Cassandra's own class says (`testdata-cassandra`).
+//! the answers of Cassandra's own class (`testdata-cassandra`).
 
 use std::collections::BTreeMap;
 

@@ -75,7 +75,7 @@ fn unknown(option: &str, value: &str) -> UnknownReplication {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     tokens: Vec<(i64, Node)>,
-    /// Only nodes with a token.
+    /// The location of each node that has a token.
     locations: BTreeMap<Node, Location>,
 }
 

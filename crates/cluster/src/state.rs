@@ -107,7 +107,7 @@ pub enum Phase {
 pub struct Transition {
     /// Its number. A node that is ready names it in its record.
     pub number: u64,
-    /// What else changes, beside the owners of slices.
+    /// The other changes, beside the owners of slices.
     pub kind: TransitionKind,
     /// The new owner of each slice that moves.
     pub moves: BTreeMap<u32, Node>,
@@ -174,7 +174,7 @@ pub enum Moment {
 }
 
 impl ClusterState {
-    /// Who owns a slice. `None` before the first node joined.
+    /// The owner of a slice. `None` before the first node joined.
     pub fn owner(&self, tablet: u32, moment: Moment) -> Option<Node> {
         let moved = self.moves(moment).and_then(|moves| moves.get(&tablet).copied());
         moved.or_else(|| self.owners.get(tablet as usize).copied().flatten())

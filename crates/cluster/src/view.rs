@@ -45,7 +45,7 @@ pub struct MemberView {
     pub release: Option<String>,
 }
 
-/// What a node sees beside the state.
+/// The knowledge of a node beside the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eyes {
     /// This node.

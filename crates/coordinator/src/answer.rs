@@ -20,7 +20,7 @@ use crate::fields::{
     Input, decode_estimate, decode_place, encode_estimate, encode_list, encode_option, encode_place,
 };
 
-/// Compat: what Cassandra says if no replica has answered.
+/// Compat: Cassandra's message if no replica has answered.
 pub(crate) const TIMED_OUT: &str = "Operation timed out - received only 0 responses.";
 
 /// What a replica found.

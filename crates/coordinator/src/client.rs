@@ -14,7 +14,7 @@ pub trait ReplicaClient: Send + Sync {
     fn send(&self, node: Node, command: ReadCommand) -> Box<dyn Pending>;
 }
 
-/// An answer that is on its way. Dropping it cancels the read, if the replica can still be told.
+/// An answer that is on its way. Dropping it cancels the read, if the replica can still be reached.
 pub trait Pending: Send {
     /// Waits for the answer until a time of this node's monotonic clock.
     ///

@@ -20,9 +20,9 @@ pub(crate) struct Level {
 /// Which replicas may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// All of them.
+    /// All replicas.
     Everywhere,
-    /// Those of the coordinator's data center.
+    /// The replicas of the coordinator's data center.
     DataCenter,
     /// The coordinator itself.
     Node,

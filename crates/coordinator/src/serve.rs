@@ -27,7 +27,7 @@ const PAGE_BYTES_MAX: u32 = 16 << 20;
 pub struct ReplicaReader {
     /// Its own data.
     pub store: Arc<dyn Store>,
-    /// What it knows of the cluster.
+    /// The node's knowledge of the cluster.
     pub membership: Arc<dyn Membership>,
     /// How far it has applied.
     pub barriers: Arc<dyn Barriers>,

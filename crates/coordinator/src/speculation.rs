@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// Percentiles of fewer reads say nothing.
+/// Minimum number of reads for a percentile.
 const READS_MIN: u32 = 32;
 /// When this many reads are counted, all counts are halved, so that old reads fade.
 const READS_MAX: u32 = 4096;

@@ -27,7 +27,7 @@ pub struct Write {
 /// A read of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Who sees the reads in this order: a session, or a replica.
+    /// The session or replica that sees the reads in this order.
     pub reader: u32,
     /// The cell.
     pub key: u64,

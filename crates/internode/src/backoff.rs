@@ -12,7 +12,7 @@ pub(crate) fn pause(failures: u32, dice: u64) -> Duration {
         return Duration::ZERO;
     };
     let pause = FIRST.saturating_mul(1 << doublings.min(10)).min(LONGEST);
-    // Up to a quarter less.
+    // The pause is shortened by up to a quarter.
     pause - pause.mul_f64((dice % 1024) as f64 / 4096.0)
 }
 

@@ -40,7 +40,7 @@ impl Client {
         }
     }
 
-    /// What was counted since the start, of both directions.
+    /// The counts since the start, of both directions.
     pub fn counts(&self) -> CallCounts {
         self.shared.counting.counts()
     }
@@ -79,7 +79,7 @@ impl Client {
         }
     }
 
-    /// What was counted since the start, by node.
+    /// The counts since the start, by node.
     pub fn traffic(&self) -> BTreeMap<Node, Traffic> {
         self.shared.counting.by_node()
     }
@@ -173,7 +173,7 @@ impl Drop for Asked {
     }
 }
 
-/// An answer that is on its way. Dropping it cancels the request: the node stops, if it still can be told.
+/// An answer that is on its way. Dropping it cancels the request: the node stops, if it can still be reached.
 #[must_use = "a call that is dropped is cancelled"]
 pub struct Call {
     asked: Result<Asked, CallError>,

@@ -12,7 +12,7 @@ use crate::traffic::CountedTraffic;
 /// Maximum number of nodes that are counted one by one: a cluster has fewer.
 const NODES_MAX: usize = 4096;
 
-/// What was counted since the start.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
     /// Requests to other nodes.
@@ -47,7 +47,7 @@ impl Counting {
         }
     }
 
-    /// What was counted, by node.
+    /// The counts, by node.
     pub(crate) fn by_node(&self) -> BTreeMap<Node, Traffic> {
         let nodes = self.nodes.lock();
         nodes

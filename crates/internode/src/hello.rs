@@ -23,7 +23,7 @@ const CRC_BYTES: usize = 4;
 /// Longest reason of a refusal that is read.
 const REASON_MAX: usize = 1024;
 
-/// Who a node is.
+/// The identity of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Its cluster.
@@ -36,20 +36,20 @@ pub struct Identity {
     pub host: Uuid,
 }
 
-/// What the node that connects says first.
+/// The first message of the node that connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The oldest version that it speaks.
     pub oldest: u8,
     /// The newest one.
     pub newest: u8,
-    /// Who it is.
+    /// The identity of the node that connects.
     pub identity: Identity,
     /// The node that it wants to reach.
     pub wanted: Node,
 }
 
-/// What the node that was connected to answers.
+/// The answer of the node that was connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The connection is open.

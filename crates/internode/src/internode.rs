@@ -69,11 +69,11 @@ impl StoragePort {
 pub struct Setup {
     /// The clock of deadlines, which must be that of the coordinator and the engine; randomness; the files of certificates.
     pub env: Arc<dyn Env>,
-    /// Who this node is.
+    /// The identity of this node.
     pub identity: Identity,
     /// The other nodes.
     pub peers: Arc<dyn Peers>,
-    /// What this node answers.
+    /// The services for requests of other nodes.
     pub services: Services,
     /// Limits and times.
     pub options: Options,

@@ -11,7 +11,7 @@ impl Kind {
     pub const COMMAND: Self = Self(2);
     /// Files and positions of a tablet, and their copies.
     pub const COPY: Self = Self(3);
-    /// What the node says of itself for operators: load and lag.
+    /// Facts about the node for operators: load and lag.
     pub const STANDING: Self = Self(4);
 }
 

@@ -14,7 +14,7 @@
 //! | `internode` | [`Internode`]: start and stop; [`StoragePort`] |
 //! | `options`, `error`, `kind` | [`Options`]; [`CallError`], [`StartError`]; [`Kind`], [`Lane`] |
 //! | `peers` | [`Peers`]: what connections need to know of the cluster |
-//! | `hello` | the greetings, and who is welcome |
+//! | `hello` | the greetings, and which nodes are welcome |
 //! | `message` | what travels on an open connection |
 //! | `sender`, `receiver` | bytes of messages, to and from a socket |
 //! | `client` | [`Client`], [`Call`], [`Parts`]: calls to others |
@@ -23,7 +23,7 @@
 //! | `traffic` | counts of requests and connections, by node |
 //! | `counts` | [`CallCounts`]: requests and failures |
 //! | `listener`, `welcome`, `strangers`, `inbox`, `serving`, `served` | connections of others, their requests, and answers to them |
-//! | `service`, `lanes` | [`Service`]: who answers; on which threads |
+//! | `service`, `lanes` | [`Service`]: answers requests; the threads for that |
 //! | `replicas` | [`RemoteReplicas`], [`ReadService`]: reads of a coordinator |
 //! | `testing` | messages, for fuzzing (feature `testing`) |
 //!

@@ -31,7 +31,7 @@ const REASON_BYTES_MAX: usize = 4096;
 const ENDS_PART: u8 = 1;
 const ENDS_ALL: u8 = 2;
 
-/// What a piece ends.
+/// Whether a piece ends a part, and the whole request or answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ends {
     /// A part ends with it.

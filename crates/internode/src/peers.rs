@@ -14,7 +14,7 @@ pub trait Peers: Send + Sync {
     /// Decides whether a node of this cluster may connect, after the rules of [`judge`](crate::judge).
     ///
     /// # Errors
-    /// It may not; the reason goes to both logs.
+    /// The node may not connect; the reason goes to both logs.
     fn admit(&self, _hello: &Hello) -> Result<(), String> {
         Ok(())
     }

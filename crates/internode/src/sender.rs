@@ -34,7 +34,7 @@ pub(crate) struct Sender {
     wants_less: AtomicBool,
 }
 
-/// What is queued.
+/// The messages that are queued, and the state of the socket.
 pub(crate) struct Outbox {
     opcode: Opcode,
     /// `None` before the connection is open.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::options::Options;
 
-/// What the side that connected knows of the other one.
+/// When the side that connected last heard of the other side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signs {
     /// When bytes last came.
@@ -19,10 +19,10 @@ pub(crate) struct Signs {
     number: u64,
 }
 
-/// What is due.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Nothing before this time.
+    /// No action before this time.
     Nothing(Instant),
     /// A ping with this number.
     Ping(u64),
@@ -45,7 +45,7 @@ impl Signs {
         self.pinged_at = None;
     }
 
-    /// What is due. `busy_since`: since when answers are waited for.
+    /// The next action. `busy_since`: since when answers are awaited.
     pub fn due(&mut self, now: Instant, busy_since: Option<Instant>, options: &Options) -> Due {
         if let Some(pinged_at) = self.pinged_at {
             let dead_at = pinged_at + options.dead_after;

@@ -92,7 +92,7 @@ pub struct Batch {
     pub max_time_millis: i64,
     /// Whether the times are those of the log (`LogAppendTime`).
     pub has_log_time: bool,
-    /// Whether it is one of Kafka's own marks, which say nothing to readers.
+    /// Whether it is one of Kafka's own marks, which readers ignore.
     pub is_control: bool,
     attributes: i16,
     count: i32,

@@ -1,4 +1,4 @@
-//! [`Cluster`]: who leads which partition, kept up to date by a task.
+//! [`Cluster`]: which broker leads which partition, kept up to date by a task.
 //!
 //! Several brokers are asked at a time, each some moments after the one before it, and the first answer counts: a broker that hangs costs
 //! these moments and no more. A leader with an older epoch than one that was seen already is not believed, so a broker that was cut off
@@ -21,7 +21,7 @@ const STAGGER: Duration = Duration::from_millis(150);
 /// The view is renewed at most once in `RENEW_MIN`, and at least once in `RENEW_MAX`.
 const RENEW_MIN: Duration = Duration::from_millis(50);
 const RENEW_MAX: Duration = Duration::from_secs(60);
-/// While a broker is silent for this time, others are asked who leads. Longer than brokers hold answers back that have no news.
+/// While a broker is silent for this time, others are asked for the leaders. Longer than brokers hold back an answer without records.
 const RENEW_WAITING: Duration = Duration::from_millis(350);
 /// A view without all leaders is renewed at least this often.
 const RENEW_INCOMPLETE_MAX: Duration = Duration::from_secs(1);
@@ -97,7 +97,7 @@ impl View {
     }
 }
 
-/// Who leads which partition.
+/// Knows which broker leads which partition.
 pub struct Cluster {
     connector: Connector,
     topics: Vec<String>,
@@ -199,7 +199,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The first answer, and who gave it. The error is that of the last broker.
+    /// The first answer, and the connection that it came over. The error is that of the last broker.
     async fn first_answer(
         &self,
         view: &View,

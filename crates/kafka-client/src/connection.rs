@@ -43,7 +43,7 @@ pub struct Connection {
 /// Opens connections.
 pub struct Connector {
     options: Options,
-    /// `None`: they are not encrypted.
+    /// `None`: connections are not encrypted.
     encryption: Option<TlsConnector>,
 }
 
@@ -112,7 +112,7 @@ impl Connection {
         &self.address
     }
 
-    /// Whether it can be asked: no request was given up, and it was used lately.
+    /// Whether it can take a request: no request was given up, and it was used lately.
     pub fn is_usable(&self) -> bool {
         self.is_usable && self.last_used.elapsed() < IDLE_MAX
     }

@@ -80,14 +80,14 @@ message! {
         /// How long the broker held the answer back because of a quota.
         throttle_millis: i32,
     }
-    /// What became of the batches of a topic.
+    /// The outcome for a topic.
     struct ProducedTopic {
         /// Its name.
         name: String,
         /// By partition.
         partitions: Vec<ProducedPartition>,
     }
-    /// What became of a batch.
+    /// The outcome for a batch.
     struct ProducedPartition {
         /// The partition.
         index: i32,
@@ -130,7 +130,7 @@ message! {
         session_id: i32,
         /// -1: no session.
         session_epoch: i32,
-        /// What is read.
+        /// The partitions to read, by topic.
         topics: Vec<FetchTopic>,
         /// Partitions that a session does not read any more.
         forgotten: Vec<ForgottenTopic>,
@@ -421,7 +421,7 @@ message! {
         /// By topic.
         topics: Vec<CreatedTopic>,
     }
-    /// What became of a topic.
+    /// The outcome for a topic.
     struct CreatedTopic {
         /// Its name.
         name: String,

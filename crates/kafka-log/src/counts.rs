@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-/// What was counted since the logs were opened.
+/// Counts since the logs were opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogCounts {
     /// Requests with records that brokers have answered.

@@ -41,7 +41,7 @@ enum Come {
     Failed(TailError),
 }
 
-/// What a tail reads, and what has come.
+/// The logs that a tail reads, and the batches that have arrived.
 pub(crate) struct Following {
     cluster: Uuid,
     logs: BTreeMap<u32, Followed>,
@@ -55,7 +55,7 @@ pub(crate) struct Following {
     told: Option<Instant>,
 }
 
-/// What the start and the end of a log say about an offset that a broker does not have.
+/// Where an offset that a broker does not have is, according to the start and the end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Range {
     /// It was deleted; the log starts here.

@@ -95,7 +95,7 @@ impl KafkaLogs {
         })
     }
 
-    /// What was counted since the logs were opened.
+    /// Counts since the logs were opened.
     pub fn counts(&self) -> LogCounts {
         self.inner.counting.counts()
     }

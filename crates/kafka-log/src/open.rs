@@ -35,7 +35,7 @@ pub enum OpenError {
         /// The error of the last broker.
         problem: String,
     },
-    /// The options are wrong, or the brokers refuse the login or an action: who runs Ilion or the brokers must act.
+    /// The options are wrong, or the brokers refuse the login or an action: the operator of Ilion or of the brokers must act.
     #[error("{0}")]
     Refused(String),
     /// The topics are not as they must be. Each problem names the command that mends it.

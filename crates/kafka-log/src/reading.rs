@@ -1,7 +1,7 @@
 //! [`Reading`]: fetches what a tail follows, with a task for each broker.
 //!
 //! A task asks its broker for all logs that the broker leads in one request, which the broker answers when there are records. An answer
-//! that does not come in time ends the connection; meanwhile other brokers are asked who leads.
+//! that does not come in time ends the connection; meanwhile other brokers are asked for the leaders.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The same pause for a log that this login may not read.
 const PAUSE_DENIED: Duration = Duration::from_secs(5);
 
-/// What a tail follows, and who fetches it.
+/// The logs that a tail follows, and the tasks that fetch them.
 pub(crate) struct Reading {
     cluster: Arc<Cluster>,
     topics: Arc<Topics>,

@@ -33,7 +33,7 @@ const GATHER: Duration = Duration::from_millis(1);
 /// Records that are too late are looked for this often.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
-/// Records on their way, and who takes them there.
+/// Records on their way, and the tasks that send them.
 pub(crate) struct Sending {
     cluster: Arc<Cluster>,
     topics: Arc<Topics>,
@@ -138,7 +138,7 @@ impl Sending {
         fits && queue.count(log) < self.options.append_records_max
     }
 
-    /// Gives up what waits; what is with a broker is given up when its task ends.
+    /// Gives up the records that wait; records that are with a broker are given up when its task ends.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -326,7 +326,7 @@ impl Sending {
             let Some((name, index)) = self.topics.place(taken.log) else {
                 continue;
             };
-            // Readers use the time of the log. If the topic keeps the sender's time against its settings, that is 0, whatever clocks say.
+            // Readers use the time of the log. If a topic keeps the sender's time, it is 0, which depends on no clock.
             let entries = taken.records.iter().map(|record| Entry {
                 key: None,
                 value: &record.value,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Options, frame};
 
-/// What Kafka's batch and record take beside the value, with room to spare.
+/// Bytes of Kafka's batch and record beside the value, with room to spare.
 const BATCH_BYTES: u32 = 4096;
 
 /// A topic as the brokers describe it.

@@ -3,7 +3,7 @@
 /// Why brokers did not take records, and will not. Failures that may pass are retried, and are no errors here.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The URL or the certificates are wrong: who gave them must act.
+    /// The URL or the certificates are wrong: the user who gave them must act.
     #[error("{0}")]
     Refused(String),
     /// At the start no broker answered: the addresses are wrong, the cluster is down, or a firewall is in between.

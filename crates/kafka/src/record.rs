@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What a record costs in a request beside its key, value and headers.
+/// Bytes of a record in a request beside its key, value and headers.
 const OVERHEAD_BYTES: usize = 32;
 /// A request has about this many bytes, or one record. Kafka's limit of a batch is 1 MiB, unless the topic has another.
 const REQUEST_BYTES: usize = 512 << 10;

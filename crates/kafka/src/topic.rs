@@ -165,7 +165,7 @@ async fn find(options: &Options, name: &str, missing: Missing) -> Result<(Connec
     let partitions = partitions.map_or(-1, |partitions| i32::try_from(partitions).unwrap_or(i32::MAX));
     connection.create(name, partitions).await?;
     for _ in 0..APPEARING_MAX {
-        // What a connection knows of the topic is from when it was opened.
+        // A connection knows the topics from when it was opened, so each attempt opens another one.
         let connection = Connection::open(options, name).await?;
         if let Some(partitions) = connection.partitions(name)? {
             return Ok((connection, partitions));

@@ -59,7 +59,7 @@ pub(crate) fn log_and_read(
     })
 }
 
-/// Checks that the log takes a record with a body of so many bytes.
+/// Checks that the log takes a record with a body of this many bytes.
 pub(crate) fn check_size(shared: &Shared, body_bytes: usize) -> Result<(), StoreError> {
     let (bytes, most) = (
         body_bytes + ENVELOPE_BYTES,

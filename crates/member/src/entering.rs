@@ -69,7 +69,7 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, R
     Ok((nobody, Record { cluster, change }))
 }
 
-/// What a new node takes over.
+/// The slices that a new node takes over.
 fn taken(state: &ClusterState, options: &MemberOptions) -> Result<Takes, String> {
     if let Some(node) = state.former.get(&options.host) {
         return Err(format!(

@@ -148,10 +148,10 @@ impl Follower {
         let saved = is_of_cluster(env, data_dir).then(|| meta_file::read(env, data_dir));
         let mut meta = Meta::new(shared.options.host, session);
         if let Some(saved) = saved.flatten() {
-            // What is adopted is known later.
+            // Which schema is adopted is known later.
             meta.go_on_from(saved, 0);
         }
-        // From its first record, which shows that the log is that of the cluster.
+        // The log is read from its first record, which shows that it is the log of the cluster.
         let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
         Ok(Self {
             saved_meta: meta.next_offset(),
@@ -591,7 +591,7 @@ impl Follower {
         }
     }
 
-    /// Does what is due.
+    /// Does the work that is due.
     fn work(&mut self) -> Result<(), String> {
         if let Some(catching_up) = &self.catching_up {
             let passed = self.shared.now_nanos().saturating_sub(catching_up.since_nanos);

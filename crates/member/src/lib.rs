@@ -12,7 +12,7 @@
 //! | `options` | [`MemberOptions`], [`NewCluster`] |
 //! | `follower` | the thread that reads and applies the logs |
 //! | `copying` | tablets that are copied from another node |
-//! | `meta` | what the meta log says; pure |
+//! | `meta` | what a node knows from the meta log; pure |
 //! | `meta_snapshot`, `meta_file` | what of it is saved, and logged for newcomers |
 //! | `catching_up` | finds a snapshot in a meta log whose beginning is deleted; pure |
 //! | `entering` | create, join, start |
@@ -23,7 +23,7 @@
 //! | `ring` | [`RingChanges`]: leave, remove, rebalance, cancel, clean |
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |
-//! | `progress` | how far each tablet is applied, and who waits |
+//! | `progress` | how far each tablet is applied, and callbacks that wait for that |
 //! | `suspension` | a while in which records cannot be applied, as with a full disk |
 //! | `writes` | mutations, commands, changes of the schema |
 //! | `logged` | batches over several tablets, all or none |

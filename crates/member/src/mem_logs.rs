@@ -69,7 +69,7 @@ impl MemLogs {
         }
     }
 
-    /// From now on, things go wrong.
+    /// From now on, faults happen.
     pub fn go_wrong(&self, faults: LogFaults, seed: u64) {
         *self.logs.faults.lock() = Some((faults, Seeded::new(seed)));
     }
@@ -91,7 +91,7 @@ impl MemLogs {
         *self.logs.cut_off.lock() = logs.into_iter().collect();
     }
 
-    /// From now on, nothing goes wrong.
+    /// From now on, no faults happen.
     pub fn go_right(&self) {
         *self.logs.faults.lock() = None;
     }

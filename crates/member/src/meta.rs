@@ -38,7 +38,7 @@ pub(crate) struct Meta {
     /// This process.
     pub session: Uuid,
     pub state: Option<Arc<ClusterState>>,
-    /// This node, once the log says so.
+    /// The number of this node, once its join is in the log.
     pub node: Option<Node>,
     /// The incarnation of this process, once its start is in the log.
     pub incarnation: Option<u32>,
@@ -195,7 +195,7 @@ impl Meta {
                 _ => {}
             }
         }
-        // Whoever asked has read it long before.
+        // The caller has read an old outcome long before.
         while self.asked.len() > 1024 {
             self.asked.pop_first();
         }

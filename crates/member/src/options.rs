@@ -31,7 +31,7 @@ pub struct MemberOptions {
     pub schema_timeout: Duration,
     /// A replica sends the parts of a logged batch that its coordinator has not sent within this time.
     pub finish_batches_after: Duration,
-    /// How often the log is told that this node is alive.
+    /// How often the node logs a sign of life.
     pub heartbeat: Duration,
     /// A node that was silent for this time, by the time of the log, is thought to be down.
     pub silence_max: Duration,
@@ -54,7 +54,7 @@ pub enum Replaced {
     Host(Uuid),
 }
 
-/// What is decided once for a cluster.
+/// The settings that are decided once for a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCluster {
     /// Its id.

@@ -1,4 +1,4 @@
-//! [`Progress`]: how far this node has applied each tablet, and who waits for that.
+//! [`Progress`]: how far this node has applied each tablet, and the callbacks that wait for that.
 
 use std::collections::BTreeMap;
 

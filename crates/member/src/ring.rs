@@ -55,7 +55,7 @@ impl RingChanges {
         current_of(&state)
     }
 
-    /// Whether this node was a member and is none any more.
+    /// Whether this node was a member and is not one any more.
     pub fn has_left(&self) -> bool {
         self.0.know(|known| known.has_left)
     }
@@ -138,7 +138,7 @@ impl RingChanges {
     /// Removes the data of slices that this node does not hold and will not hold, and returns when it is durable.
     ///
     /// # Errors
-    /// It is not removed, or only in part. It can be tried again.
+    /// The data is not removed, or only in part. The call can be repeated.
     pub fn clean(&self) -> Result<(), String> {
         let (sender, done) = bounded(1);
         self.0.cleanings.lock().push(sender);
@@ -168,7 +168,7 @@ impl RingChanges {
         match log_and_read(&self.0, change, ends_nanos) {
             Ok(Asked::Done(transition)) => Ok(transition),
             Ok(Asked::Refused(refusal)) => Err(RingError::Refused(refusal.to_string())),
-            // It has left before anybody could ask what became of it.
+            // This node has left before the outcome could be read.
             Err(StoreError::WriteRefused(_)) if self.has_left() => Ok(0),
             Err(error @ StoreError::WriteTimeout { .. }) => Err(RingError::Unknown(error.to_string())),
             Err(error) => Err(RingError::Refused(error.to_string())),

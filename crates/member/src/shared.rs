@@ -44,7 +44,7 @@ pub(crate) struct Known {
     pub adopted: u64,
     /// Changes of the schema that this process asked for, by the numbers of their records.
     pub asked: BTreeMap<u64, Asked>,
-    /// True if this node was a member and is none any more.
+    /// True if this node was a member and is not one any more.
     pub has_left: bool,
     /// Why this node does not follow the cluster any more.
     pub halted: Option<String>,

@@ -63,7 +63,7 @@ pub enum AdoptError {
     /// The change does not fit to the schema here, or the node cannot carry it out.
     #[error("the change of the schema cannot be carried out: {0}")]
     Refused(StoreError),
-    /// It cannot be saved.
+    /// The state cannot be saved.
     #[error(transparent)]
     Save(#[from] SaveError),
 }
@@ -80,13 +80,13 @@ pub struct Replica {
     is_adopting: bool,
     /// State that was taken, and is not written yet, since tables do not have all of it on disk.
     taken: Option<Saved>,
-    /// What is in the file.
+    /// The state in the file.
     saved: Saved,
-    /// Tablets whose records come: only for them, purging is held back.
+    /// The tablets whose records come; only for them, purging is held back.
     followed: Option<BTreeSet<u32>>,
 }
 
-/// One tablet that it follows.
+/// A tablet that the replica follows.
 #[derive(Default)]
 struct Tablet {
     time_micros: i64,
@@ -130,7 +130,7 @@ impl Replica {
         let cluster = options.cluster;
         let saved = saved::read(&**engine.env(), engine.data_dir(), cluster)?;
         let store = Arc::new(PlaceStore::new(engine, options.cluster, options.tablets));
-        // Limits are for clients, whom the coordinator knows. What replicas decide must not depend on settings.
+        // Limits are for clients, which only the coordinator knows. The decisions of replicas must not depend on settings.
         let options = QueryOptions {
             guardrails: Guardrails::default(),
             batch_size_warn_bytes: 0,
@@ -272,7 +272,7 @@ impl Replica {
         self.store.engine()
     }
 
-    /// The offset from which on it wants records of a tablet.
+    /// The offset of the next record that it wants of a tablet.
     pub fn end(&self, tablet: u32) -> u64 {
         self.engine().tablet_end(tablet)
     }
@@ -515,7 +515,7 @@ impl Replica {
             .filter(|table| self.engine().has_on_disk(**table, position))
             .count();
         if on_disk > 0 && on_disk == tables.len() {
-            // What the tables hold now is from later, so the outcome cannot be found again.
+            // The tables have later data by now, so the outcome cannot be found again.
             self.write(position, &[])?;
             return Ok(Applied::Forgotten);
         }

@@ -28,7 +28,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// A number, an end, a time, an epoch, and no windows.
 const TABLET_BYTES_MIN: usize = 4 + 8 + 8 + 8 + 1;
 
-/// What is saved of a tablet.
+/// The saved state of a tablet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SavedTablet {
     /// The offset above the last record.

@@ -37,7 +37,7 @@ pub enum Command {
     },
     /// `DESCRIBE ..`: the server answers it, the shell prints the answer.
     Describe {
-        /// What is described.
+        /// How the answer is printed.
         what: Described,
         /// The statement for the server.
         cql: String,

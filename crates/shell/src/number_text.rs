@@ -40,7 +40,7 @@ fn print_general(value: f64, precision: i32) -> String {
     format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
 }
 
-/// Without zeros at the end of the fraction.
+/// Removes the zeros at the end of a fraction.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

@@ -35,7 +35,7 @@ pub struct Shell<'a> {
     pub(crate) scripts: Vec<Position>,
 }
 
-/// What the user has chosen.
+/// The user's settings.
 #[derive(Clone, Debug)]
 pub struct ShellSettings {
     /// How statements are executed.

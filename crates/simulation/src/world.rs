@@ -49,10 +49,10 @@ struct Asked {
 
 struct World<M> {
     random: Seeded,
-    /// One for each tablet.
+    /// A log for each tablet, and the meta log with real engines.
     logs: Vec<SimLog>,
     nodes: Vec<M>,
-    /// Who waits for an answer, and for what.
+    /// The clients that wait for an answer, with their requests.
     asked: BTreeMap<u64, Asked>,
     now: u64,
     next_client: u64,

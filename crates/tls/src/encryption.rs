@@ -32,7 +32,7 @@ impl Encryption {
     /// Reads the files.
     ///
     /// # Errors
-    /// They cannot be read or used.
+    /// The files cannot be read or used.
     pub fn load(env: &Arc<dyn Env>, options: TlsOptions) -> Result<Self, TlsError> {
         let current = Current {
             written_secs: written(&**env, &options),

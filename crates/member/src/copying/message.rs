@@ -24,7 +24,7 @@ const TABLET_BYTES: usize = 4 + 8;
 /// An empty name and a size.
 const COMPONENT_BYTES_MIN: usize = 1 + 8;
 
-/// What a node wants of another one.
+/// The request for tablets of another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyRequest {
     /// The schema of the node that asks; only a node with the same schema can answer.

@@ -18,7 +18,7 @@ use crate::copying::source::slices_of;
 use crate::forward::MemberClient;
 use crate::shared::Shared;
 
-/// What is to be done.
+/// A job of the thread.
 pub(crate) enum Job {
     /// Copies tablets.
     Copy(CopyJob),
@@ -38,7 +38,7 @@ pub(crate) struct CopyJob {
     pub sources: BTreeMap<u32, Vec<Node>>,
 }
 
-/// What became of tablets that were to be copied.
+/// The outcome of a job.
 pub(crate) enum Done {
     /// The tables have the tablets; the state belongs to them.
     Copied(CopiedState),

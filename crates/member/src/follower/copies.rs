@@ -74,7 +74,7 @@ impl Follower {
         !self.copies.running.is_empty()
     }
 
-    /// Does what is due for copies.
+    /// Does the work that is due for copies.
     pub(super) fn work_on_copies(&mut self) {
         self.take_done();
         self.start_copies();
@@ -131,7 +131,7 @@ impl Follower {
                 Done::Cleared(result) => {
                     self.copies.clearing.clear();
                     for waiting in self.copies.cleaning.drain(..) {
-                        // Whoever asked may have gone.
+                        // The caller may have gone.
                         drop(waiting.send(result.clone()));
                     }
                 }
@@ -225,7 +225,7 @@ impl Follower {
                 false => judge(&asked.request, epoch, &ends),
             };
             match judged {
-                // Whoever asked has gone.
+                // The node that asked does not wait any more.
                 _ if asked.ends_nanos < now => {}
                 Ok(Judged::Save) => self.copies.unsaved.push(asked),
                 Ok(Judged::Wait) => self.copies.asked.push(asked),
@@ -278,7 +278,7 @@ impl Follower {
                 .and_then(|replica| replica.saved_state(&tablets));
             let state = state.filter(|state| state.schema_epoch() == asked.request.schema_epoch);
             let answer = state.ok_or_else(|| "this node does not have all of it any more".to_owned());
-            // Whoever asked may have gone.
+            // The node that asked may have gone.
             drop(asked.reply.send(answer));
         }
     }

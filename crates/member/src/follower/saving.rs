@@ -13,7 +13,7 @@ use crate::shared::nanos;
 /// Maximum number of records of the meta log after which the state of the cluster is saved: a start reads the later ones again.
 const META_RECORDS_MAX: u64 = 1000;
 
-/// Up to where a replica has a tablet on disk, as the meta log says it: it needs the records from this offset on.
+/// Up to where a replica has a tablet on disk, in the form of the meta log: it needs the records from this offset on.
 fn position_of(end: u64) -> Position {
     Position::new(end, 0)
 }
@@ -57,7 +57,7 @@ impl Follower {
         }
     }
 
-    /// Saves what the meta log says, so that the next start need not read it from its beginning.
+    /// Saves the knowledge from the meta log, so that the next start need not read the log from its beginning.
     pub(super) fn save_meta(&mut self) {
         let (Some(snapshot), true) = (self.meta.snapshot(), self.replica.is_some()) else {
             return;

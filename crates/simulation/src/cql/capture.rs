@@ -53,7 +53,7 @@ impl CaptureStore {
         }
     }
 
-    /// What was captured since the last call.
+    /// The records that were captured since the last call.
     pub fn take(&self) -> Vec<Captured> {
         std::mem::take(&mut self.captured.lock())
     }
