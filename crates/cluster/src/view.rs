@@ -45,7 +45,7 @@ pub struct MemberView {
     pub release: Option<String>,
 }
 
-/// The knowledge of a node beside the state.
+/// What a node knows beside the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eyes {
     /// This node.

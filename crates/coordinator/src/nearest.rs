@@ -192,7 +192,7 @@ impl Ranked for ClusterRanked {
             self.sources = sources;
             match fetched? {
                 Ok(()) => at += 1,
-                // `replace` has put another source at this index.
+                // `replace` removes this source, so another one is at the index now.
                 Err(error) => self.replace(at, error)?,
             }
         }

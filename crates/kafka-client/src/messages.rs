@@ -493,7 +493,7 @@ message! {
 }
 
 message! {
-    /// Deletes the records of partitions below an offset each.
+    /// Deletes the first records of partitions, up to an offset.
     struct DeleteRecords {
         /// By topic.
         topics: Vec<DeleteRecordsTopic>,

@@ -30,7 +30,7 @@ const ANSWER_BYTES: i32 = 4 << 20;
 const LOG_BYTES: i32 = 1 << 20;
 /// A log that failed is asked for again after this time.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The same pause for a log that this login may not read.
+/// The pause for a log that this login may not read.
 const PAUSE_DENIED: Duration = Duration::from_secs(5);
 
 /// The logs that a tail follows, and the tasks that fetch them.

@@ -17,7 +17,7 @@ use crate::facts::{Counting, add_one};
 /// Called once with the outcome of a record.
 pub(crate) type SentCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 
-/// Maximum number of unsettled records of a log: fewer than replicas remember, so that they still know a record that is sent again.
+/// Maximum distance of a new record from the oldest unsettled one: replicas remember more, so they still know a record that is sent again.
 const UNSETTLED_MAX: u64 = WINDOW / 2;
 /// How many times a record is sent again.
 const RETRIES: u32 = 3;

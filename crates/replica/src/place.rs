@@ -165,7 +165,7 @@ impl PlaceStore {
         let written = checked.and_then(|()| self.engine().apply_at(position, &mutations));
         written.map_err(|error| {
             if let ilion_engine::Error::Refused(reason) = error {
-                // No replica can store it, nor its indexes: the client must change it.
+                // No replica can store this write, or its indexes cannot: it is an error of the client.
                 return StoreError::Invalid(reason);
             }
             let message = error.to_string();
@@ -177,7 +177,7 @@ impl PlaceStore {
 }
 
 /// Leaves out what a record would lose on its way: cells of a column that are older than its drop, if it was added again. SSTables
-/// lose them, too, so that a replica would show them until its next flush.
+/// lose them, too; otherwise a replica would show them until its next flush.
 fn as_logged(mutation: &mut Mutation) {
     if mutation.table.dropped.is_empty() {
         return;
