@@ -343,8 +343,8 @@ impl ClusterState {
         effects
     }
 
-    /// Forgets up to where a node has flushed a tablet if the node is not a replica of the tablet any more. If it becomes one again, it copies
-    /// the tablet anew.
+    /// Forgets up to where a node has flushed a tablet if the node is not a replica of the tablet any more. If it becomes one again, it
+    /// copies the tablet anew.
     fn forget_positions(&mut self) {
         let replicas = self.all_replicas(Moment::Now);
         let is_replica =

@@ -1,7 +1,7 @@
 //! [`Lanes`]: the threads that answer the requests of other nodes, a pool for each [`Lane`].
 //!
-//! A lane takes its requests in the order of their arrival. A lane that is busy for long keeps nothing in another lane waiting: reads of large
-//! ranges, waits for the log and copies have threads of their own.
+//! A lane takes its requests in the order of their arrival. A lane that is busy for long keeps nothing in another lane waiting: reads of
+//! large ranges, waits for the log and copies have threads of their own.
 
 use std::io;
 use std::thread::JoinHandle;

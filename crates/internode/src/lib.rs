@@ -4,10 +4,11 @@
 //! Requests and answers are opaque bytes here, except reads (`replicas`): a request is bytes of a
 //! [`Kind`], answered by the [`Service`] of that kind, at once or in parts.
 //!
-//! The main path of a call: [`Client::call`] asks the `link` of the node for its `conn`, which is made if there is none (`dial`: TCP, TLS, `hello`).
-//! The request takes a stream of the connection (`calls`) and goes into its `sender`, which sends at once what the socket takes. The other node
-//! has accepted the connection (`listener`, `welcome`); its task (`inbox`) gives the request to a thread of its [`Lane`] (`lanes`),
-//! which calls the service and queues the answer. The task of the asking node passes it to `incoming`, where [`Call::wait`] waits.
+//! The main path of a call: [`Client::call`] asks the `link` of the node for its `conn`, which is made if there is none (`dial`: TCP,
+//! TLS, `hello`). The request takes a stream of the connection (`calls`) and goes into its `sender`, which sends at once what the socket
+//! takes. The other node has accepted the connection (`listener`, `welcome`); its task (`inbox`) gives the request to a thread of its
+//! [`Lane`] (`lanes`), which calls the service and queues the answer. The task of the asking node passes it to `incoming`, where
+//! [`Call::wait`] waits.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -27,8 +28,8 @@
 //! | `replicas` | [`RemoteReplicas`], [`ReadService`]: reads of a coordinator |
 //! | `testing` | messages, for fuzzing (feature `testing`) |
 //!
-//! Bounds: calls of a connection and bytes of their requests (`options`), payloads of 64 KiB, answers that wait to be sent, answers that nobody
-//! has taken. Memory is allocated only for bytes that have arrived. When the format changes, raise `hello::NEWEST`.
+//! Bounds: calls of a connection and bytes of their requests (`options`), payloads of 64 KiB, answers that wait to be sent, answers that
+//! nobody has taken. Memory is allocated only for bytes that have arrived. When the format changes, raise `hello::NEWEST`.
 
 mod backoff;
 mod calls;

@@ -1,7 +1,7 @@
 //! [`Serving`]: the answers to the requests of one connection, made by threads of the lanes.
 //!
-//! While more answers wait to be sent than `unsent_bytes_max`, no further request of the connection is begun. So a node that reads slowly has at
-//! most that much here, and one answer for each thread. Not here: what the task of the connection does (`inbox`).
+//! While more answers wait to be sent than `unsent_bytes_max`, no further request of the connection is begun. So a node that reads slowly
+//! has at most that much here, and one answer for each thread. Not here: what the task of the connection does (`inbox`).
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};

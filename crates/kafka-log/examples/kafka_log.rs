@@ -6,11 +6,11 @@
 //! kafka_log delete URL log=N below=OFFSET
 //! kafka_log latency URL [name=value]..                   from acknowledgement to delivery in one process
 //! ```
-//! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs` (ends then),
-//! `until=stdin` (an append or a tail goes on at least until its standard input ends), `in-flight` (64), `bytes` (of a body, 260: with envelope
-//! and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when nothing came for this many seconds, 3), `from` (offset
-//! in the logs of tablets, 0), `ca` (file with the certificates of the trusted issuers: TLS), `user`, `password`, `sasl` (plain,
-//! scram-sha-256, scram-sha-512). What happened and the figures go to standard error. Exit code 1: it failed.
+//! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs`
+//! (ends then), `until=stdin` (an append or a tail goes on at least until its standard input ends), `in-flight` (64), `bytes` (of a body,
+//! 260: with envelope and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when nothing came for this many seconds,
+//! 3), `from` (offset in the logs of tablets, 0), `ca` (file with the certificates of the trusted issuers: TLS), `user`, `password`,
+//! `sasl` (plain, scram-sha-256, scram-sha-512). What happened and the figures go to standard error. Exit code 1: it failed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for tests")]
 

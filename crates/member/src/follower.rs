@@ -54,7 +54,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 const EMPTY_AFTER: Duration = Duration::from_secs(5);
 /// How long a snapshot is looked for in a log whose beginning is deleted.
 const NO_SNAPSHOT_AFTER: Duration = Duration::from_secs(60);
-/// Minimum time between two requests to take part.
+/// Minimum time between two records about taking part, so that the outcome of the first one can be read.
 const SETTLED: Duration = Duration::from_millis(80);
 
 /// What the replicas of tablets depend on: while it stays the same, so do they.

@@ -1,9 +1,9 @@
 //! A node of a cluster.
 //!
-//! [`Member::start`] takes part in a cluster whose logs are given as [`ilion_commitlog::SharedLogs`]. A thread of its own (`follower`) reads
-//! the meta log and the logs of the tablets that the node is a replica of, and applies them with `ilion_replica`. [`Member::store`] is the
-//! cluster as a storage: reads go to replicas (`ilion_coordinator`), writes become records (`writes`), and are answered when the log
-//! has acknowledged them and, if this node is a replica, has applied them.
+//! [`Member::start`] takes part in a cluster whose logs are given as [`ilion_commitlog::SharedLogs`]. A thread of its own (`follower`)
+//! reads the meta log and the logs of the tablets that the node is a replica of, and applies them with `ilion_replica`. [`Member::store`]
+//! is the cluster as a storage: reads go to replicas (`ilion_coordinator`), writes become records (`writes`), and are answered when the
+//! log has acknowledged them and, if this node is a replica, has applied them.
 //!
 //! | module | what |
 //! | --- | --- |

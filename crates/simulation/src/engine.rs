@@ -1,7 +1,7 @@
 //! [`Engine`]: what a replica keeps of one tablet, and [`ToyEngine`], which keeps it in a map.
 //!
-//! The real engine is to take the toy's place: it applies a record at a position, reads, flushes, loses what was not flushed, and says up to
-//! where it has applied. Nothing else of a replica knows which engine it has.
+//! The real engine is to take the toy's place: it applies a record at a position, reads, flushes, loses what was not flushed, and says up
+//! to where it has applied. Nothing else of a replica knows which engine it has.
 
 use std::collections::BTreeMap;
 

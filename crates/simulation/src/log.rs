@@ -1,7 +1,7 @@
 //! [`SimLog`]: one shared log, as a node sees it from afar. Nothing happens by itself: the scheduler calls [`SimLog::step`].
 //!
-//! A sender gives a record and gets a [`Ticket`]. Steps then deliver the requests in any order. The answer may be lost though the record was
-//! appended, the request may be lost, and a request may be delivered twice, the second time long after. A reader may talk to a leader
+//! A sender gives a record and gets a [`Ticket`]. Steps then deliver the requests in any order. The answer may be lost though the record
+//! was appended, the request may be lost, and a request may be delivered twice, the second time long after. A reader may talk to a leader
 //! that was cut off ([`Side::Isolated`]): it sees the log as it was then, and what is sent to it is never appended.
 //!
 //! It could implement `commitlog::Log`, except for one thing: a log elsewhere knows the position of a record only when it answers. So

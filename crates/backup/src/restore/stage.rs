@@ -49,8 +49,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Creates the directory, or resumes the same restore in a directory that a stopped one left. `keyspaces` are restored beside the schema;
-    /// an empty list is all.
+    /// Creates the directory, or resumes the same restore in a directory that a stopped one left. `keyspaces` are restored beside the
+    /// schema; an empty list is all.
     pub(super) fn open(
         env: &'a Arc<dyn Env>,
         root: &Path,

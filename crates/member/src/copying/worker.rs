@@ -1,5 +1,5 @@
-//! [`Worker`]: a thread for what takes long: copies of tablets, removing the data of tablets that others hold, and deleting what no node needs
-//! of the logs.
+//! [`Worker`]: a thread for what takes long: copies of tablets, removing the data of tablets that others hold, and deleting what no node
+//! needs of the logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
