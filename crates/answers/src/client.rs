@@ -31,7 +31,7 @@ pub(crate) struct Circumstances {
 }
 
 impl Client {
-    /// Connects; as this role if the server wants a login. Its password is its name.
+    /// Connects, and logs in as `role` if the server wants a login. The password of each role is its name.
     pub(crate) fn open(address: &str, role: &str) -> anyhow::Result<Self> {
         let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;

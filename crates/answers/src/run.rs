@@ -21,7 +21,7 @@ const SUPERUSER: &str = "cassandra";
 pub struct Difference {
     /// Line of the statement.
     pub line: usize,
-    /// Its text.
+    /// Text of the statement.
     pub text: String,
     /// The answer in the script.
     pub expected: Vec<String>,
@@ -108,7 +108,7 @@ pub fn check(script: &Script, address: &str) -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-/// A connection in a keyspace of its own.
+/// The state of a running script: connections, timestamps and a clock.
 struct Session {
     address: String,
     /// Connections by role. Without logins there is one.
@@ -145,7 +145,7 @@ impl Session {
         self.forget()
     }
 
-    /// The connection of a role.
+    /// The connection of a role, which is opened if there is none.
     fn client(&mut self, role: &str) -> anyhow::Result<&mut Client> {
         if !self.clients.contains_key(role) {
             let client = Client::open(&self.address, role)?;
@@ -162,7 +162,7 @@ impl Session {
                 self.must(&format!("DROP KEYSPACE \"{name}\""))?;
             }
         }
-        // Without logins nobody may list them.
+        // A server without logins answers with an error of one line, which is skipped.
         for line in self.tell("LIST ROLES")?.iter().skip(1) {
             let role = line.split(" | ").next().unwrap_or_default().trim_matches('\'');
             if role != SUPERUSER {

@@ -17,20 +17,20 @@ pub enum Clock {
     Server,
 }
 
-/// Directives of a statement. They hold for the next statement only, if not said otherwise.
+/// Directives of a statement. They apply to the next statement only, unless the directive says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
     /// `// page N`: rows in a page; all pages are printed.
     pub page: Option<u32>,
     /// `// timestamp N`: the write timestamp, in microseconds.
     pub timestamp: Option<i64>,
-    /// `// clock N`: seconds since the start of the script; `// clock server`: the time is not sent. Holds from here on.
+    /// `// clock N`: seconds since the start of the script; `// clock server`: the time is not sent. Applies to all later statements.
     pub clock: Option<Clock>,
     /// `// unordered`: sorts the rows before the comparison, since their order depends on hashes or ids.
     pub is_unordered: bool,
     /// `// as prepared`: PREPARE and EXECUTE instead of QUERY.
     pub is_prepared: bool,
-    /// `// by ROLE`: who sends it, over a connection of its own that stays open; otherwise the superuser.
+    /// `// by ROLE`: the role that sends the statement, over a connection of its own that stays open; `None` is the superuser.
     pub role: Option<String>,
     /// `// java BODY`: for Cassandra, replaces the body in Lua of a function.
     pub java: Option<String>,

@@ -70,7 +70,7 @@ impl Category {
 
 macro_rules! entry_types {
     ($($variant:ident = $category:ident),+ $(,)?) => {
-        /// What was done. Compat: `AuditLogEntryType`; INSERT is `UPDATE`, as there. `ADMINISTRATION` is Ilion's.
+        /// What was done. Compat: `AuditLogEntryType`; as in Cassandra, an INSERT is an `UPDATE`. Only Ilion has `ADMINISTRATION`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
         #[expect(missing_docs, reason = "they are the statements and events of these names")]
@@ -155,11 +155,11 @@ pub struct Entry<'e> {
     pub keyspace: Option<&'e str>,
     /// The table, or another object of the keyspace.
     pub scope: Option<&'e str>,
-    /// The statement; after it the error message of a failed one.
+    /// Text of the statement; if it failed, followed by the error message.
     pub operation: &'e str,
 }
 
-/// The fields of a line, in its order.
+/// The fields of a line, in the order in which they are written.
 #[derive(Serialize)]
 struct Line<'e> {
     user: Option<&'e str>,
@@ -181,7 +181,7 @@ struct Line<'e> {
 }
 
 impl Entry<'_> {
-    /// Its line, with the line break.
+    /// The entry as a line of JSON, with the line break.
     pub(crate) fn line(&self) -> Vec<u8> {
         let line = Line {
             user: self.user,

@@ -36,7 +36,7 @@ impl Files {
             current: None,
         };
         match files.current().map(drop).and_then(|()| files.remove_old()) {
-            // A node starts on a full disk; the first entry tries again.
+            // A node must start even if its disk is full; the first entry tries to open the file again.
             Err(error) if !error.is_shortage() => Err(error),
             _ => Ok(files),
         }
@@ -64,13 +64,13 @@ impl Files {
     /// Appends whole lines.
     ///
     /// # Errors
-    /// No line is in the file, except after a crash.
+    /// None of the lines is in the file, unless the process crashes as well.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         let current = self.current()?;
         let start = current.file.position();
         let appended = current.file.append(lines);
         if appended.is_err() {
-            // If this fails, too, opening the file again ends the line.
+            // If the truncation fails, too, the next open ends the partial line.
             let _ = current.file.truncate(start);
             self.current = None;
         }

@@ -32,7 +32,7 @@ pub enum WhenFull {
 /// Options of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Directory of the files, for nothing else.
+    /// Directory for the files of the audit log only.
     pub directory: PathBuf,
     /// What happens while the queue is full.
     pub when_full: WhenFull,
@@ -98,7 +98,7 @@ impl AuditLog {
         }
     }
 
-    /// As [`Self::record`], for callers that must not wait: the entry is dropped while the queue is full.
+    /// Like [`Self::record`], for callers that must not wait: drops the entry while the queue is full.
     pub fn record_now(&self, entry: &Entry<'_>) {
         self.put(entry, Queue::put_now);
     }
@@ -180,7 +180,7 @@ impl Writer {
     }
 }
 
-/// True if a failure is logged, which was last logged at `told_nanos`.
+/// True if a failure must be logged; `told_nanos` is when the last one was logged.
 fn is_told_again(told_nanos: Option<u64>, now_nanos: u64) -> bool {
     told_nanos.is_none_or(|told| now_nanos.saturating_sub(told) >= TELL_AGAIN_NANOS)
 }

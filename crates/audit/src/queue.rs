@@ -35,9 +35,9 @@ pub(crate) struct Queue {
 struct State {
     /// Whole lines, one after another.
     waiting: Vec<u8>,
-    /// Bytes that were taken but are not written yet. They count, since they are in memory.
+    /// Bytes that were taken but are not written yet. They count towards the limit, since they are still in memory.
     taken_bytes: usize,
-    /// The thread waits for the first line.
+    /// True while the thread waits for the first line.
     is_idle: bool,
     is_closed: bool,
 }
@@ -104,7 +104,8 @@ impl Queue {
         state.waiting.len() >= MUCH_BYTES.min(self.bytes_max)
     }
 
-    /// Takes all lines, into a buffer that was used before; waits for the first, and a moment for more. False if the queue is closed and empty.
+    /// Takes all lines; waits for the first line, and a moment for more. `lines` gives its buffer back to the queue.
+    /// Returns false if the queue is closed and empty.
     pub fn take(&self, lines: &mut Vec<u8>) -> bool {
         lines.clear();
         lines.shrink_to(KEPT_CAPACITY);
@@ -135,7 +136,7 @@ impl Queue {
         self.has_room.notify_all();
     }
 
-    /// Bytes in memory.
+    /// Bytes of the lines in memory: those that wait and those that are being written.
     pub fn bytes(&self) -> usize {
         self.state.lock().bytes()
     }

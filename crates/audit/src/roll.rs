@@ -5,7 +5,7 @@
 /// Name of the file that is written.
 pub(crate) const CURRENT_NAME: &str = "audit.log";
 
-/// A file may have one part in this many of `max_log_size`, so that removing a file removes only a small part of the history.
+/// A file is complete at `log_bytes_max` divided by this, so that removing a file removes only a small part of the history.
 const FILES_OF_LOG: u64 = 8;
 
 /// Limits of the files.
@@ -18,12 +18,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The period of a time.
+    /// Number of the period that contains this time.
     pub(crate) fn period_of(&self, now_secs: i64) -> i64 {
         now_secs.div_euclid(i64::from(self.period_secs.max(1)))
     }
 
-    /// True if a file is complete, so that these bytes go into the next one. An empty file never is.
+    /// True if a file is complete, so that these bytes go into the next one. An empty file is never complete.
     pub(crate) fn is_complete(&self, file: Written, now_secs: i64, more_bytes: u64) -> bool {
         let bytes_max = self.log_bytes_max / FILES_OF_LOG;
         file.bytes > 0

@@ -31,7 +31,7 @@ pub struct RunningCheck {
 }
 
 impl FailureShare {
-    /// No failures yet.
+    /// A share of this many processors, without failures.
     pub fn new(processors: usize) -> Self {
         Self {
             processors: (processors as u64).max(1),

@@ -7,7 +7,7 @@ use crate::{Permission, Permissions, Resource};
 /// The permissions of a role by the name of the resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// It has every permission.
+    /// True if the role has every permission.
     pub is_superuser: bool,
     by_resource: HashMap<String, Permissions>,
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::pace::{Standing, network_of};
 
-/// Most logins that wait.
+/// Maximum number of waiting logins.
 const WAITING_MAX: usize = 1024;
 /// How long a login waits. Drivers give up after five seconds.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -50,8 +50,8 @@ impl<T> Default for LoginQueue<T> {
 }
 
 impl<T> LoginQueue<T> {
-    /// Adds a login. If the queue is full, returns the one that loses its place: this one, or one of a network with more logins or a worse
-    /// standing.
+    /// Adds a login. If the queue is full, returns the login that loses its place: this login, or one of a network with more logins or a
+    /// worse standing.
     pub fn push(&mut self, from: IpAddr, standing: Standing, login: T, now_nanos: u64) -> Option<T> {
         let late_nanos = now_nanos.saturating_add(PATIENCE.as_nanos() as u64);
         self.next_late_nanos = self.next_late_nanos.min(late_nanos);
@@ -122,7 +122,7 @@ impl<T> Turns<T> {
         Some(login)
     }
 
-    /// The newest login of the network with the most of them; of several such networks, of the last one.
+    /// Removes the newest login of the network with the most logins; if several have as many, of the last one in `order`.
     fn pop_of_longest(&mut self) -> Option<T> {
         let length = |network: &&IpAddr| self.waiting.get(*network).map_or(0, VecDeque::len);
         let network = *self.order.iter().max_by_key(length)?;

@@ -16,18 +16,18 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// How long an address counts as good after a right login.
 const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-/// Most addresses with failures that are remembered, and as many with right logins. When there are more, the one whose last login is oldest
-/// is forgotten.
+/// Maximum number of remembered addresses with failures; the limit for addresses with right logins is the same. Beyond it, the address
+/// whose last login is oldest is forgotten.
 const ADDRESSES_MAX: usize = 4096;
 
-/// The standing of an address. Logins with the first one are checked first.
+/// The standing of an address. Logins with the first variant are checked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It had right logins.
+    /// The address had right logins.
     Good,
-    /// It had none.
+    /// No login of the address is remembered.
     Unknown,
-    /// It had failed logins lately.
+    /// The address had failed logins lately.
     Bad,
 }
 

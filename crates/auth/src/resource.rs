@@ -40,7 +40,7 @@ pub enum Resource {
         name: String,
         /// The types of its arguments, as names of Cassandra's classes.
         classes: Vec<String>,
-        /// The same in CQL; empty if the resource was parsed from its name.
+        /// The types of its arguments in CQL; empty if the resource was parsed from its name.
         types: Vec<String>,
     },
     /// All MBeans.

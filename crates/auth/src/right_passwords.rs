@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-/// Most roles with a digest. When there would be more, all digests are dropped.
+/// Maximum number of roles with a digest. When there would be more, all digests are dropped.
 const ROLES_MAX: usize = 10_000;
 
 /// Passwords that were right, by role.
@@ -18,7 +18,7 @@ pub struct RightPasswords {
 }
 
 impl RightPasswords {
-    /// None yet. `key` is random.
+    /// Starts without passwords. `key` must be random.
     pub fn new(key: [u8; 32]) -> Self {
         Self {
             key,

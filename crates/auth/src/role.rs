@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// A role, as `system_auth.roles` has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Role {
-    /// It may do everything.
+    /// True if the role may do everything.
     pub is_superuser: bool,
-    /// It may log in.
+    /// True if the role may log in.
     pub can_login: bool,
     /// The roles that were granted to it.
     pub member_of: Vec<String>,
@@ -17,7 +17,7 @@ pub struct Role {
 /// is left out. Cycles are harmless; statements refuse them.
 ///
 /// # Errors
-/// Those of `load`.
+/// Fails if `load` fails.
 pub fn closure<E>(
     name: &str,
     mut load: impl FnMut(&str) -> Result<Option<Role>, E>,

@@ -3,7 +3,7 @@
 //! A session ends `IDLE_MAX` after its last use, and `LIFE_MAX` after its login at the latest. Keys are kept as SHA-256, so that the
 //! time of a search reveals no part of them. A role with `OF_ROLE_MAX` sessions loses its oldest one with the next.
 //!
-//! Pure: times are given by the caller, as nanoseconds of a clock that never steps back; keys too.
+//! Pure: times are given by the caller, as nanoseconds of a clock that never steps back; so are the keys.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use sha2::{Digest, Sha256};
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 /// A session ends this long after its login.
 const LIFE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
-/// Most sessions of a role.
+/// Maximum number of sessions of a role.
 const OF_ROLE_MAX: usize = 32;
-/// Most sessions of all roles together. Beyond it, the one that was not used for the longest time ends.
+/// Maximum number of sessions of all roles together. Beyond it, the session that was not used for the longest time ends.
 const ALL_MAX: usize = 1024;
 
 struct Session<T> {

@@ -57,7 +57,7 @@ impl Cloud {
     }
 
     fn failed(&self, action: &'static str, key: &str, error: &object_store::Error) -> Error {
-        // The causes have the answer of the store.
+        // The answer of the store is in the causes of the error.
         let mut reason = error.to_string();
         let mut cause = std::error::Error::source(error);
         while let Some(error) = cause {

@@ -4,7 +4,7 @@
 //! 2. The node takes a moment.
 //! 3. Chunks that the destination does not have are uploaded; each is durable when its upload returns.
 //! 4. Archived segments of the commit log follow, if the node archives them.
-//! 5. The manifest is written, if there is none of that name. From here on the backup exists.
+//! 5. The manifest is written, unless one of that name exists. From here on the backup exists.
 //!
 //! If the tool is killed, it leaves chunks that no manifest names; the next backup of the node finds them and uploads the rest.
 
@@ -28,7 +28,7 @@ pub struct CreateOptions<'a> {
     pub name: Option<String>,
     /// Threads that upload.
     pub threads: usize,
-    /// Bytes per second.
+    /// Limit of bytes per second.
     pub pace: Pace,
     /// Bytes of a chunk; `None` is 16 MiB. For tests.
     pub chunk_bytes: Option<u32>,

@@ -58,7 +58,7 @@ pub(crate) struct Reached {
     format: u32,
     /// The last segment; `None` if there is none.
     pub last: Option<u64>,
-    /// Whatever was acknowledged before this time, microseconds since 1970, is in these segments.
+    /// All writes that were acknowledged before this time, microseconds since 1970, are in these segments.
     pub covered_micros: i64,
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn ship_archive(
     Ok(shipped)
 }
 
-/// The archived segments of a node from one on, by number.
+/// The archived segments of a node from the segment `from` on, by number.
 pub(crate) fn archived_segments(
     place: &dyn Place,
     node: Uuid,
@@ -176,7 +176,7 @@ pub(crate) fn archived_segments(
     let mut segments = BTreeMap::new();
     for number in numbers {
         let key = key_of(node, number);
-        // Removed meanwhile.
+        // Another tool has removed it since it was listed.
         let Some(bytes) = place.read(&key, ENTRY_BYTES_MAX)? else {
             continue;
         };

@@ -146,7 +146,7 @@ pub struct LogEntry {
     pub from: u64,
     /// The segment behind the last one.
     pub to: u64,
-    /// Whatever was acknowledged before this time, microseconds since 1970, is in the backup.
+    /// All writes that were acknowledged before this time, microseconds since 1970, are in the backup.
     pub covered_micros: i64,
     /// The segments, oldest first.
     pub segments: Vec<FileEntry>,
@@ -197,7 +197,7 @@ impl Manifest {
         of_tables.chain(&self.log.segments)
     }
 
-    /// All chunks, with their sizes; one that several files have comes several times.
+    /// All chunks, with their sizes; a chunk of several files comes once for each.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = (Hash, u64)> + '_ {
         self.files().flat_map(|file| {
             let chunks = file.chunks.iter().enumerate();
@@ -237,7 +237,7 @@ impl Manifest {
     }
 }
 
-/// Why a file entry cannot be used.
+/// Why a file entry cannot be used; `None` if it can.
 pub(crate) fn file_problem(file: &FileEntry, chunk_bytes: u32) -> Option<String> {
     let (directory, name) = file.path.split_once('/').unwrap_or(("", &file.path));
     let is_in_hidden = directory.is_empty() || directory.strip_prefix('.').is_some_and(is_plain);
@@ -253,7 +253,7 @@ pub(crate) fn file_problem(file: &FileEntry, chunk_bytes: u32) -> Option<String>
     None
 }
 
-/// Whether it is the name of a keyspace, a table or an index, and no path.
+/// True if the text can be the name of a keyspace, a table or an index, so that it is safe as a part of a path.
 fn is_plain(name: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(is_name)

@@ -19,9 +19,9 @@ pub struct Moment {
     pub log_to: u64,
     /// The time of the moment, microseconds since 1970.
     pub at_micros: i64,
-    /// Whatever was acknowledged before this time, microseconds since 1970, is in it.
+    /// All writes that were acknowledged before this time, microseconds since 1970, are in the moment.
     pub covered_micros: i64,
-    /// Holds the segments of the stretch.
+    /// Directory with the segments of the stretch.
     pub log_directory: PathBuf,
     /// Where the node archives segments; `None` if it does not.
     pub archive_directory: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct MomentTable {
 }
 
 impl Moment {
-    /// The moment of an engine, whose cluster has this name.
+    /// The moment of a backup point; `cluster` is the name of the engine's cluster.
     pub fn of(cluster: &str, point: ilion_engine::BackupPoint) -> Self {
         let keyspaces = point.keyspaces.into_iter();
         let tables = point.tables.into_iter();

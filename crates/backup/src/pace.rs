@@ -15,7 +15,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// `None` is no limit.
+    /// A limit of bytes per second; `None` means no limit.
     pub fn new(env: Arc<dyn Env>, bytes_per_sec: Option<u64>) -> Self {
         Self {
             env,
@@ -40,7 +40,7 @@ impl Pace {
     }
 }
 
-/// How long these bytes wait, and when the next ones may go.
+/// How long these bytes wait, and when further bytes may be moved, both in nanoseconds.
 fn booked(free_at_nanos: u64, now_nanos: u64, bytes: u64, rate: u64) -> (u64, u64) {
     let starts_at = free_at_nanos.max(now_nanos);
     let takes = u128::from(bytes) * 1_000_000_000 / u128::from(rate);

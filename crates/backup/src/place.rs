@@ -18,25 +18,25 @@ pub trait Place: Send + Sync {
     /// # Errors
     /// [`Error::Place`], [`Error::Io`].
     fn list(&self, prefix: &str, found: &mut dyn FnMut(&str, u64)) -> Result<()>;
-    /// Reads an object; `None` if there is none. One that is larger than the limit is refused.
+    /// Reads an object; `None` if it does not exist. An object that is larger than `bytes_max` is refused.
     ///
     /// # Errors
-    /// As [`Self::list`], and [`Error::Damaged`].
+    /// Like [`Self::list`], and [`Error::Damaged`].
     fn read(&self, key: &str, bytes_max: u64) -> Result<Option<Bytes>>;
-    /// Writes an object, or replaces it. Durable when it returns.
+    /// Writes or replaces an object. The object is durable when the call returns.
     ///
     /// # Errors
-    /// As [`Self::list`].
+    /// Like [`Self::list`].
     fn write(&self, key: &str, bytes: Bytes) -> Result<()>;
-    /// Writes an object if there is none; returns false if there is one. Durable when it returns.
+    /// Writes an object that does not exist yet; returns false if it exists. The object is durable when the call returns.
     ///
     /// # Errors
-    /// As [`Self::list`].
+    /// Like [`Self::list`].
     fn write_new(&self, key: &str, bytes: Bytes) -> Result<bool>;
-    /// Removes an object, if there is one.
+    /// Removes an object, if it exists.
     ///
     /// # Errors
-    /// As [`Self::list`].
+    /// Like [`Self::list`].
     fn remove(&self, key: &str) -> Result<()>;
 }
 

@@ -1,8 +1,8 @@
 //! Finds the files of a backup, and those of them that need not be read because the previous backup has them.
 //!
-//! The files of a complete SSTable do not change, so a file with the same name, size and time of the last write as in the previous backup is
-//! not read again. But the name of a removed SSTable may be used again. So Statistics.db is always read and must be the same: it has the
-//! stretch of the commit log and the timestamps of the SSTable's data.
+//! The files of a complete SSTable do not change, so a file with the same name, size and time of the last write as in the previous backup
+//! is not read again. But the name of a removed SSTable may be used again. So Statistics.db is always read and must be the same: it has
+//! the stretch of the commit log and the timestamps of the SSTable's data.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

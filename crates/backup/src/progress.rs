@@ -10,7 +10,7 @@ pub trait Progress: Send + Sync {
     fn finish(&self);
 }
 
-/// Shows nothing.
+/// Ignores the progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

@@ -39,7 +39,7 @@ pub struct RestoreOptions<'a> {
     pub node: Option<Uuid>,
     /// Threads that download.
     pub threads: usize,
-    /// Bytes per second.
+    /// Limit of bytes per second.
     pub pace: Pace,
     /// Receives the progress.
     pub progress: &'a dyn Progress,
@@ -52,7 +52,7 @@ pub struct TableChoice {
     pub keyspace: String,
     /// Its name; `None` is all tables of the keyspace.
     pub table: Option<String>,
-    /// The new keyspace and name; `None` keeps its own.
+    /// The new keyspace and name; `None` keeps both.
     pub renamed: Option<(String, String)>,
 }
 
@@ -122,11 +122,11 @@ pub fn restore_node(
     Ok(restored)
 }
 
-/// Restores tables into directories below `scratch`, from which a node can import them. `use_them` is called with them; then the
-/// directories are removed, also if it fails.
+/// Restores tables into directories below `scratch`, from which a node can import them. Calls `use_them` with the tables, and then removes
+/// the directories, even if `use_them` fails.
 ///
 /// # Errors
-/// See [`Error`], and those of `use_them`.
+/// See [`Error`]. Fails also if `use_them` fails.
 pub fn restore_table(
     env: &Arc<dyn Env>,
     place: &dyn Place,

@@ -24,7 +24,7 @@ pub struct Change {
     pub logged_micros: i64,
     /// The table as it is now.
     pub table: Arc<TableSchema>,
-    /// The partition; `None` if all were removed.
+    /// The partition; `None` if TRUNCATE removed all partitions.
     pub key: Option<DecoratedKey>,
     /// What changed.
     pub changed: Changed,

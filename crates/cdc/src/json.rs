@@ -91,7 +91,7 @@ pub fn print_json(change: &Change, out: &mut String) -> Result<(), String> {
 /// Appends the partition key of a change as an object of its columns. Returns false, and appends `null`, for a change of all partitions.
 ///
 /// # Errors
-/// A value is none of its column's type: text for people.
+/// A value is invalid for its column's type; the text is for people.
 pub fn print_key(change: &Change, out: &mut String) -> Result<bool, String> {
     let Some(key) = &change.key else {
         out.push_str("null");

@@ -17,7 +17,7 @@ use crate::encryption::{Socket, Trust};
 /// The protocol version of the tools: the newest that every server of the last ten years supports.
 pub const VERSION: Version = Version::V4;
 
-/// A connection fails if the server sends nothing for so long, unless the target has another limit.
+/// A connection fails if the server sends nothing for this time, unless the target has another limit.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const READ_BYTES: usize = 256 << 10;
 
@@ -36,7 +36,7 @@ pub struct LoginArgs {
 }
 
 impl fmt::Debug for LoginArgs {
-    /// Passwords do not belong into logs.
+    /// Passwords do not belong in logs.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "LoginArgs({:?})", self.user)
     }
@@ -62,7 +62,7 @@ impl Target {
         }
     }
 
-    /// The same server, for whose answers connections wait at most so long.
+    /// The same server; its connections fail if it sends nothing for this time.
     #[must_use]
     pub fn with_silence_max(mut self, silence_max: Duration) -> Self {
         self.silence_max = silence_max;
@@ -225,7 +225,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The next frame that has arrived.
+    /// The next frame that has arrived; `None` if no frame is complete.
     ///
     /// # Errors
     /// The server broke the protocol.

@@ -27,7 +27,7 @@ impl Trust {
     /// Reads a PEM file with certificates of issuers.
     ///
     /// # Errors
-    /// The file cannot be read, or has none.
+    /// The file cannot be read, or has no certificate.
     pub fn read(path: &str) -> anyhow::Result<Self> {
         let pem = RealEnv::new().read_all(Path::new(path), FILE_BYTES_MAX)?;
         let mut issuers = RootCertStore::empty();
@@ -45,7 +45,7 @@ impl Trust {
     /// Encrypts a connection to this host.
     ///
     /// # Errors
-    /// The host is no name and no address.
+    /// `host` is neither a name nor an address.
     pub fn encrypt(&self, host: &str, socket: TcpStream) -> anyhow::Result<Box<dyn Socket>> {
         let name = ServerName::try_from(host.to_owned()).with_context(|| host.to_owned())?;
         let connection = ClientConnection::new(self.0.clone(), name)?;

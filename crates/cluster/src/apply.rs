@@ -26,7 +26,7 @@ pub struct Entry {
     pub position: Position,
     /// When it was logged.
     pub time_micros: i64,
-    /// Who sent it. The node is 0 if the sender has no number yet.
+    /// The sender. Its node is 0 if it has no number yet.
     pub origin: Origin,
     /// The record.
     pub record: Record,

@@ -1,7 +1,7 @@
 //! The arithmetic of consistency levels: how many replicas must answer, and whether enough of them are there.
 //!
 //! Compat: `ConsistencyLevel.blockFor` and `ReplicaPlans.assureSufficientLiveReplicas` of Cassandra 5.0. `needs` is tested against
-//! what Cassandra's own class says (`testdata-cassandra`).
+//! the answers of Cassandra's own class (`testdata-cassandra`).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::placement::Strategy;
 pub struct Unavailable {
     /// How many must be alive.
     pub required: u32,
-    /// How many are.
+    /// How many are alive.
     pub alive: u32,
 }
 
@@ -29,7 +29,7 @@ impl Strategy {
         }
     }
 
-    /// Number of replicas in a data center; without data centers, all.
+    /// Number of replicas in a data center. A strategy without data centers counts all replicas.
     fn factor_in(&self, datacenter: &str) -> u32 {
         match self {
             Self::Network(factors) => factors.get(datacenter).copied().unwrap_or(0),
@@ -64,7 +64,7 @@ pub fn needs(level: Consistency, strategy: &Strategy, local: &str) -> u32 {
 /// Whether enough replicas are alive. `alive` has their number for each data center.
 ///
 /// # Errors
-/// What was required and how many there are; for `EACH_QUORUM`, of the first data center with too few.
+/// The required and the live number of replicas; for `EACH_QUORUM`, those of the first data center with too few.
 pub fn suffices(
     level: Consistency,
     strategy: &Strategy,

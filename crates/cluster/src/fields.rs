@@ -146,7 +146,7 @@ pub(crate) fn encode_list<T>(
     items.for_each(|item| encode(item, out));
 }
 
-/// A list. Each element has at least one byte, so no count makes it allocate more than the input justifies.
+/// Decodes a list. Each element has at least one byte, so a wrong count cannot allocate more memory than the input justifies.
 pub(crate) fn decode_list<'a, T>(
     input: &mut Reader<'a>,
     decode: impl Fn(&mut Reader<'a>) -> Result<T, Error>,

@@ -23,7 +23,7 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// The first level that has it.
+    /// The first level that has this feature.
     pub fn level(self) -> u32 {
         match self {
             Self::Releases | Self::FunctionResults => 2,
@@ -37,7 +37,7 @@ impl ClusterState {
         self.level >= feature.level()
     }
 
-    /// The level that the cluster can be raised to: all members understand it. `None`: it has that level, or there are no members.
+    /// The highest level that all members understand; `None` if the cluster already has it, or has no members.
     pub fn possible_level(&self) -> Option<u32> {
         let members = self.members.values();
         let least = members

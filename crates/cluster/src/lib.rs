@@ -1,10 +1,10 @@
 //! The state of a cluster: a pure function over the records of its meta log.
 //!
-//! A single node has no meta log. It is the foundation of clusters, whose commit log is shared.
+//! A single node has no meta log and does not use it. Clusters, whose nodes share a commit log, are built on it.
 //!
-//! A cluster has one meta log, which all nodes append to and read in the same order. [`apply`] computes from the state and the next record
-//! the next state and the [`Effect`]s that a node acts on. So all nodes agree on members, owners of tablets, schema and flushed positions
-//! without any other messages. `docs/design/cluster-state.md` explains it.
+//! A cluster has one meta log, which all nodes append to and read in the same order. [`apply`] takes the state and the next record, and
+//! returns the next state and the [`Effect`]s that a node acts on. So all nodes agree on members, owners of tablets, schema and flushed
+//! positions without any other messages. `docs/design/cluster-state.md` explains the design.
 //!
 //! | module | what lives there |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! [`Snapshots`]: the snapshots that the meta log has.
 //!
-//! A snapshot in the log is what a node knew after some record: a newcomer starts from it where the beginning of the log is deleted. It is
-//! too long for one record, so its sender logs parts, in their order. What the bytes say is not looked at here. A snapshot counts once its
-//! last part is logged; only then may the log be deleted up to the record that the snapshot was taken after.
+//! A snapshot in the log is the knowledge of a node after some record: a newcomer starts from it if the beginning of the log is deleted. A
+//! snapshot is too long for one record, so its sender logs it in parts, in order. This module does not read their bytes. A snapshot counts
+//! once its last part is logged; only then may the log be deleted up to the record that the snapshot was taken after.
 
 use bytes::Bytes;
 use ilion_codec::{Error as CodecError, Reader, Writer};
@@ -12,7 +12,7 @@ use crate::fields::{decode_option, decode_place, encode_option, encode_place};
 use crate::placement::Node;
 use crate::refusal::Refusal;
 
-/// Most parts of a snapshot.
+/// Maximum number of parts of a snapshot.
 pub const SNAPSHOT_PARTS_MAX: u32 = 1024;
 
 /// A part of a snapshot.
@@ -22,7 +22,7 @@ pub struct SnapshotPart {
     pub position: Position,
     /// Which part, beginning with 0.
     pub part: u32,
-    /// Of so many.
+    /// Number of parts of the snapshot.
     pub parts: u32,
     /// Its bytes.
     pub bytes: Bytes,

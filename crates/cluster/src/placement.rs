@@ -75,7 +75,7 @@ fn unknown(option: &str, value: &str) -> UnknownReplication {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     tokens: Vec<(i64, Node)>,
-    /// Only nodes with a token.
+    /// The location of each node that has a token.
     locations: BTreeMap<Node, Location>,
 }
 
@@ -182,7 +182,7 @@ struct Vacancy<'a> {
 }
 
 impl<'a> Vacancy<'a> {
-    /// Selects a node of this rack, if one may be selected.
+    /// Selects a node of this rack; returns false if the rack has enough replicas.
     fn take(&mut self, rack: &'a str) -> bool {
         if !self.racks.insert(rack) {
             if self.repeats <= 0 {

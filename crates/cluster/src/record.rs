@@ -143,7 +143,7 @@ pub enum Takes {
 pub struct SchemaRecord {
     /// The schema epoch that the change was checked against. If there is a newer one, the sender must check again.
     pub checked_at: u64,
-    /// The keyspaces whose replication it sets, or which it drops.
+    /// The keyspaces whose replication it sets; `None` drops the keyspace.
     pub keyspaces: Vec<(String, Option<Strategy>)>,
     /// The change itself, opaque here.
     pub body: Bytes,

@@ -133,7 +133,7 @@ impl ClusterState {
             encode_uuid(*host, out);
             out.u32(*node);
         });
-        // No node has the number 0.
+        // No node has the number 0, so 0 means no owner.
         encode_list(&self.owners, out, |owner, out| out.u32(owner.unwrap_or(0)));
         out.u64(self.ring_version);
         encode_option(self.transition.as_ref(), out, |transition, out| {

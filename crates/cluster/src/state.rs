@@ -19,7 +19,7 @@ use crate::placement::{Location, Node, Ring, Strategy};
 use crate::tablets::{META_TABLET, Tablets};
 use crate::window::Windows;
 
-/// Most members, joining ones included.
+/// Maximum number of members, joining ones included.
 pub const MEMBERS_MAX: usize = 1024;
 
 /// Counters stay below this: no cluster counts that far, but damaged bytes may have any number.
@@ -38,7 +38,7 @@ pub struct ClusterState {
     pub level: u32,
     /// The last record applied.
     pub position: Position,
-    /// Its time; never less than that of a record before it.
+    /// Time of the last record; never less than that of an earlier record.
     pub time_micros: i64,
     /// The number that the next node gets.
     pub(crate) next_node: Node,
@@ -107,7 +107,7 @@ pub enum Phase {
 pub struct Transition {
     /// Its number. A node that is ready names it in its record.
     pub number: u64,
-    /// What else changes, beside the owners of slices.
+    /// The other changes, beside the owners of slices.
     pub kind: TransitionKind,
     /// The new owner of each slice that moves.
     pub moves: BTreeMap<u32, Node>,
@@ -174,7 +174,7 @@ pub enum Moment {
 }
 
 impl ClusterState {
-    /// Who owns a slice. `None` before the first node joined.
+    /// The owner of a slice. `None` before the first node joined.
     pub fn owner(&self, tablet: u32, moment: Moment) -> Option<Node> {
         let moved = self.moves(moment).and_then(|moves| moves.get(&tablet).copied());
         moved.or_else(|| self.owners.get(tablet as usize).copied().flatten())
@@ -273,7 +273,7 @@ impl ClusterState {
         placements
     }
 
-    /// True if no record of the member was logged for so long. Advisory.
+    /// True if no record of the member was logged for this time, in microseconds. Advisory.
     pub fn is_silent(&self, member: &Member, for_micros: i64) -> bool {
         self.silence_micros(member) > for_micros
     }
@@ -283,7 +283,8 @@ impl ClusterState {
         self.time_micros.saturating_sub(member.heard_micros)
     }
 
-    /// Members that have not reported this schema epoch; silent ones are left out. A schema change is answered when there are none.
+    /// Members that have not reported this schema epoch; silent ones are left out. A schema change is answered when there are no such
+    /// members.
     pub fn behind_schema(&self, epoch: u64, silence_micros: i64) -> impl Iterator<Item = Node> {
         let is_behind =
             move |member: &Member| member.schema_epoch < epoch && !self.is_silent(member, silence_micros);
@@ -352,7 +353,7 @@ impl ClusterState {
         tablets
     }
 
-    /// The first invariant that does not hold.
+    /// Checks the invariants; the error is the first one that does not hold.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let holds = |condition, rule| if condition { Ok(()) } else { Err(rule) };
         let is_member = |node: &Node| self.members.contains_key(node);

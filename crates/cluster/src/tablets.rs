@@ -5,13 +5,13 @@
 //! fixed when a cluster is created. A slice is the unit of logs and of ownership: the node that owns a slice has the slice's end as a
 //! token, so drivers compute replicas from tokens as they do for Cassandra's vnodes.
 
-/// Most tablets of a cluster: each is a partition of the log, and brokers have limits.
+/// Maximum number of tablets of a cluster: each is a partition of the log, and brokers have limits.
 pub const TABLETS_MAX: u32 = 4096;
 
 /// The tablet that stands for the meta log itself, in positions.
 pub const META_TABLET: u32 = u32::MAX;
 
-/// A log in messages.
+/// The name of a log in messages.
 pub(crate) fn log_name(tablet: u32) -> String {
     match tablet {
         META_TABLET => "the meta log".to_owned(),

@@ -13,7 +13,7 @@ use crate::record::{Join, Takes};
 use crate::refusal::Refusal;
 use crate::state::{ClusterState, MEMBERS_MAX, Member, Moment, Phase, Transition, TransitionKind};
 
-/// Former members that are remembered.
+/// Maximum number of former members that are remembered.
 pub(crate) const FORMER_MAX: usize = 1024;
 
 impl ClusterState {
@@ -343,8 +343,8 @@ impl ClusterState {
         effects
     }
 
-    /// Forgets up to where a node has flushed a tablet if the node is not a replica of the tablet any more. If it becomes one again, it copies
-    /// the tablet anew.
+    /// Forgets up to where a node has flushed a tablet if the node is not a replica of the tablet any more. If it becomes one again, it
+    /// copies the tablet anew.
     fn forget_positions(&mut self) {
         let replicas = self.all_replicas(Moment::Now);
         let is_replica =

@@ -3,9 +3,9 @@
 /// Requests, and the bytes of their payloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Volume {
-    /// How many.
+    /// Number of requests.
     pub count: u64,
-    /// Their bytes, without the answers.
+    /// Bytes of their payloads, without those of the answers.
     pub bytes: u64,
 }
 
@@ -14,24 +14,24 @@ pub struct Volume {
 pub struct Traffic {
     /// Requests to it.
     pub sent: Volume,
-    /// Those that it did not answer: it could not be reached, refused, or failed.
+    /// Requests that the node did not answer: it could not be reached, refused, or failed.
     pub unanswered: Volume,
-    /// Those that it did not answer in time.
+    /// Requests that the node did not answer in time.
     pub unanswered_in_time: Volume,
     /// Requests that were not sent to it, since too many had no answer yet.
     pub held_back: Volume,
     /// Attempts to connect to it.
     pub attempts: u64,
-    /// Those that succeeded.
+    /// Attempts that succeeded.
     pub connected: u64,
     /// Connections to it that are open.
     pub open: u64,
     /// Requests of it that were begun.
     pub received: Volume,
-    /// Those that were answered.
+    /// Received requests that were answered.
     pub answered: Volume,
-    /// Those that were refused, or failed.
+    /// Received requests that were refused, or failed.
     pub failed: Volume,
-    /// Those whose time was over.
+    /// Received requests whose time was over.
     pub expired: Volume,
 }

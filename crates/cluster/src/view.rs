@@ -35,7 +35,7 @@ pub struct MemberView {
     pub location: Location,
     /// Whether it joins, is a full member, or leaves.
     pub phase: Phase,
-    /// Its tokens, ascending. None while it joins.
+    /// Its tokens, ascending; empty while it joins.
     pub tokens: Vec<i64>,
     /// Whether it is thought to be up: it was heard of lately, by the time of the log. This node is always up.
     pub is_up: bool,
@@ -45,7 +45,7 @@ pub struct MemberView {
     pub release: Option<String>,
 }
 
-/// What a node sees beside the state.
+/// What a node knows beside the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eyes {
     /// This node.
@@ -117,7 +117,8 @@ impl ClusterView {
         Ring::new(tokens.collect(), &locations.collect())
     }
 
-    /// The end of each range of tokens, ascending, with its replicas, the primary one first. With [`Strategy::Local`] its owner only.
+    /// The end of each range of tokens, ascending, with its replicas, the primary one first. With [`Strategy::Local`] the owner is the
+    /// only one.
     pub fn ranges(&self, strategy: &Strategy) -> Vec<(i64, Vec<&MemberView>)> {
         let by_number: BTreeMap<Node, &MemberView> =
             self.members.iter().map(|member| (member.node, member)).collect();
@@ -214,7 +215,7 @@ impl MemberView {
 
 impl ClusterState {
     /// Identifies the schema of a node that has applied an epoch, in the form of Cassandra's versions. Members of the same epoch have the
-    /// same version. An epoch that is not the newest gives another version than the newest, but not the one that it once had.
+    /// same version. The version of an older epoch differs from the newest version, but also from the one that the epoch had before.
     pub fn schema_version(&self, epoch: u64) -> Uuid {
         let hash = md5(&[&self.schema.digest[..], &epoch.to_be_bytes()].concat());
         uuid::Builder::from_md5_bytes(hash).into_uuid()

@@ -116,7 +116,7 @@ impl Windows {
         window.admit(origin.seq)
     }
 
-    /// As [`Self::admit`], without remembering the record.
+    /// Like [`Self::admit`], without remembering the record.
     pub fn judge(&self, origin: Origin) -> Admission {
         let Some(incarnations) = self.nodes.get(&origin.node) else {
             return Admission::New;

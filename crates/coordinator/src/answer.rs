@@ -20,7 +20,7 @@ use crate::fields::{
     Input, decode_estimate, decode_place, encode_estimate, encode_list, encode_option, encode_place,
 };
 
-/// Compat: what Cassandra says if no replica has answered.
+/// Compat: Cassandra's message if no replica has answered.
 pub(crate) const TIMED_OUT: &str = "Operation timed out - received only 0 responses.";
 
 /// What a replica found.
@@ -51,7 +51,7 @@ pub enum Answer {
     Estimate(Estimate),
 }
 
-/// Why a replica did not answer. Another replica may.
+/// Why a replica did not answer. Another replica may answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplicaError {
     /// It cannot be reached, or the connection broke.
@@ -108,7 +108,7 @@ pub fn encode_answer(answer: &Result<Answer, ReplicaError>) -> Vec<u8> {
     out.into_vec()
 }
 
-/// Reads the bytes of an answer. Bytes that are none are a failure of the replica.
+/// Reads the bytes of an answer. Invalid bytes are a failure of the replica.
 ///
 /// # Errors
 /// The replica did not answer, or its bytes are damaged.

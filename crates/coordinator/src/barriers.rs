@@ -7,7 +7,8 @@ use ilion_engine::TabletPosition;
 /// Two steps, since the replica may be another node: the coordinator appends and learns the position, and the command carries it
 /// to the replica.
 pub trait Barriers: Send + Sync {
-    /// A record in the log of each of these tablets, behind every write that was acknowledged before the call. Reads that wait at the same time may share a no-op that was appended after all of them called.
+    /// Returns a record in the log of each of these tablets, behind every write that was acknowledged before the call. Reads that wait at
+    /// the same time may share a no-op that was appended after all of them called.
     ///
     /// # Errors
     /// See [`BarrierError`].

@@ -18,9 +18,9 @@ use crate::reads::Reads;
 use crate::route::{Failures, Part};
 use crate::serve::has_clustering;
 
-/// Each page has so many times the places of the one before.
+/// Each page has this many times the places of the page before.
 const GROWTH: u32 = 4;
-/// Most tablets of a part with a barrier.
+/// Maximum number of tablets of a part with a barrier.
 const BARRIERS_MAX: u32 = 16;
 
 /// The part that is searched.
@@ -50,7 +50,7 @@ pub(crate) struct ClusterCandidates {
     predicate: Predicate,
     comparator: ClusteringComparator,
     failures: Failures,
-    /// What no source covers yet.
+    /// The rest of the range, which no source covers yet.
     rest: Option<KeyRange>,
     source: Option<Source>,
     /// The last part that this node answered: rows of its candidates may still be reported.
@@ -99,7 +99,7 @@ impl ClusterCandidates {
         }))
     }
 
-    /// Has a part planned again from here on, without its replica.
+    /// Makes the search plan the rest of a part again, from `start` on, without the replica that failed.
     fn plan_again(&mut self, part: Part, start: KeyBound, error: ReplicaError) {
         let Part {
             node,
@@ -149,7 +149,7 @@ impl ClusterCandidates {
         })))
     }
 
-    /// Where the search goes on, if that is inside of a part.
+    /// Where the search goes on, if that is inside a part.
     fn start_within(&self, range: &KeyRange) -> Option<&SearchFrom> {
         self.from
             .as_ref()
@@ -161,7 +161,7 @@ impl ClusterCandidates {
         from.is_some_and(|from| from.passes(place, &self.comparator))
     }
 
-    /// Asks for the next places of a part. If its replica does not answer, the rest of the part is planned without it: `None`.
+    /// Asks for the next places of a part. If its replica does not answer, plans the rest without it, and returns `None`.
     fn receive(&mut self, mut source: RemoteSource) -> Result<Option<RemoteSource>, ReadError> {
         let part = &source.part;
         let from = self.start_within(&part.range).cloned();

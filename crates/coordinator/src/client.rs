@@ -14,7 +14,7 @@ pub trait ReplicaClient: Send + Sync {
     fn send(&self, node: Node, command: ReadCommand) -> Box<dyn Pending>;
 }
 
-/// An answer that is on its way. Dropping it cancels the read, if the replica can still be told.
+/// An answer that is on its way. Dropping it cancels the read, if the replica can still be reached.
 pub trait Pending: Send {
     /// Waits for the answer until a time of this node's monotonic clock.
     ///
@@ -22,8 +22,8 @@ pub trait Pending: Send {
     /// There is no answer: see [`ReplicaError`].
     fn wait(self: Box<Self>, deadline_nanos: u64) -> Result<Answer, ReplicaError>;
 
-    /// Has the signal raised when [`Self::is_answered`] changes. False if the answer is only made by `wait`: then no second replica is asked
-    /// meanwhile.
+    /// Makes the signal be raised when [`Self::is_answered`] changes. Returns false if only `wait` makes the answer: then no second
+    /// replica is asked meanwhile.
     fn watch(&mut self, _signal: &Arc<Signal>) -> bool {
         false
     }

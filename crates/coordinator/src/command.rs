@@ -40,13 +40,13 @@ pub struct ReadCommand {
     pub schema_epoch: u64,
     /// The ring that the coordinator knows. A replica that knows only an older one refuses.
     pub ring_version: u64,
-    /// The coordinator stops waiting after so long. A difference, since clocks of nodes differ.
+    /// The coordinator stops waiting after this time. It is a duration, since the clocks of nodes differ.
     pub time_left_micros: u64,
     /// The replica answers once it has applied the records at these positions.
     pub applied: Vec<TabletPosition>,
     /// How much the answer may have.
     pub page: PageSize,
-    /// No more rows of a partition are wanted, if these live whatever the time is. For partitions only.
+    /// The read needs no more rows of a partition than this, counting only rows that never expire. For partitions only.
     pub rows_per_partition: Option<u32>,
     /// What is read.
     pub read: Read,
@@ -55,9 +55,9 @@ pub struct ReadCommand {
 /// The bounds of an answer. An answer has one row or place at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSize {
-    /// Most rows, markers and partitions, or places.
+    /// Maximum number of rows, markers and partitions, or of places.
     pub rows: u32,
-    /// The answer ends with the row that reaches so many bytes of memory.
+    /// The answer ends with the row that reaches this many bytes of memory.
     pub bytes: u32,
 }
 
@@ -86,7 +86,7 @@ pub enum Read {
     Search {
         /// The index.
         index: String,
-        /// What is searched.
+        /// What the index is searched for.
         predicate: Predicate,
         /// The partitions whose candidates are wanted.
         range: KeyRange,
@@ -101,14 +101,14 @@ pub enum Read {
         vector: Vec<f32>,
         /// The partitions whose places are wanted.
         ranges: Vec<KeyRange>,
-        /// So many of the nearest are left out.
+        /// Number of the nearest places that are left out.
         skip: u32,
     },
     /// About how many rows a search may give.
     Estimate {
         /// The index.
         index: String,
-        /// What is searched.
+        /// What the index is searched for.
         predicate: Predicate,
         /// The partitions that count.
         ranges: Vec<KeyRange>,
@@ -172,7 +172,7 @@ impl SearchFrom {
         }
     }
 
-    /// True if places up to this one are passed over.
+    /// True if the search starts behind this place.
     pub(crate) fn passes(&self, place: &Place, comparator: &ClusteringComparator) -> bool {
         match self {
             Self::At(from) => place.compare(from, comparator).is_lt(),

@@ -1,11 +1,11 @@
 //! [`ClusterCursor`]: partitions of all nodes in token order, as one cursor.
 //!
 //! The cursor cuts the range into parts, and asks one replica for each part. It reads the parts one after the other and plans a part
-//! when it gets there, so a read asks for no more parts than it needs. Each part that is read to its end doubles the number of parts that are
-//! asked at the same time, since parts that give little are many.
+//! when it gets there, so a read asks for no more parts than it needs. Each part that is read to its end doubles the number of parts that
+//! are asked at the same time, since a read that gets few rows from a part needs many parts.
 //!
-//! If a replica does not answer, what it has not delivered is planned again without it, also in the middle of a partition. That replica may
-//! be this node, which does not follow a tablet any more.
+//! If a replica does not answer, the cursor plans the rest of its part again without it, also in the middle of a partition. That replica
+//! may be this node, which does not follow a tablet any more.
 
 use std::collections::VecDeque;
 
@@ -35,9 +35,9 @@ struct LocalStream {
     part: Part,
     span: Span,
     resume: Option<Resume>,
-    /// `None` before it is reached.
+    /// `None` before the stream is reached.
     cursor: Option<Box<dyn Cursor>>,
-    /// A partition that was met instead of the rest of an earlier one.
+    /// The head of the next partition, if the cursor met it instead of the rest of an earlier one.
     ahead: Option<PartitionHead>,
     /// True if the cursor stands in a partition.
     is_within: bool,
@@ -50,12 +50,12 @@ pub(crate) struct ClusterCursor {
     reads: Reads,
     target: Target,
     failures: Failures,
-    /// What no stream covers yet.
+    /// The rest of the read, which no stream covers yet.
     rest: Option<Span>,
     streams: VecDeque<Stream>,
     /// Number of streams that are asked at the same time.
     width: usize,
-    /// Most tablets of the next part.
+    /// Maximum number of tablets of the next part.
     tablets_max: u32,
 }
 
@@ -76,13 +76,13 @@ impl ClusterCursor {
         }
     }
 
-    /// The same without these replicas.
+    /// The cursor of the same read, which does not ask these replicas.
     #[must_use]
     pub fn without(self, failures: Failures) -> Self {
         Self { failures, ..self }
     }
 
-    /// Plans parts until so many are there as are asked at the same time; asks those of other nodes.
+    /// Plans parts until there are as many as are asked at the same time; asks those of other nodes.
     fn fill(&mut self) -> Result<(), ReadError> {
         while self.streams.len() < self.width
             && let Some(span) = self.rest.take()

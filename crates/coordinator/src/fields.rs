@@ -50,7 +50,7 @@ impl<'m> Input<'m> {
         u32::try_from(number).map_err(|_| self.reader.error("a number of 32 bits before this"))
     }
 
-    /// A list. Each element takes at least one byte.
+    /// Reads a list. Each element takes at least one byte.
     pub fn list<T>(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<T, Error>,
@@ -63,7 +63,7 @@ impl<'m> Input<'m> {
         Ok(list)
     }
 
-    /// What `decode` reads, if a byte of 1 comes before it.
+    /// Reads an option: a byte, and if it is 1, the value that `decode` reads.
     pub fn option<T>(
         &mut self,
         decode: impl FnOnce(&mut Self) -> Result<T, Error>,

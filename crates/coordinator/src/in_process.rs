@@ -31,7 +31,7 @@ impl InProcess {
         self.replicas.write().insert(node, Arc::new(replica));
     }
 
-    /// A node as a replica; `None` if there is none of this number.
+    /// A node as a replica; `None` if no replica has this number.
     pub fn replica(&self, node: Node) -> Option<Arc<ReplicaReader>> {
         self.replicas.read().get(&node).cloned()
     }

@@ -10,7 +10,7 @@ use ilion_query::Consistency;
 pub(crate) struct Level {
     /// The level, for errors.
     pub consistency: Consistency,
-    /// Who may answer.
+    /// Which replicas may answer.
     pub reach: Reach,
     /// The number of replicas that Cassandra would read, at levels whose reads go to the nearest replica without a barrier; `None`: reads
     /// always have one.
@@ -20,9 +20,9 @@ pub(crate) struct Level {
 /// Which replicas may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// All of them.
+    /// All replicas.
     Everywhere,
-    /// Those of the coordinator's data center.
+    /// The replicas of the coordinator's data center.
     DataCenter,
     /// The coordinator itself.
     Node,

@@ -21,7 +21,7 @@
 //! | `serve` | [`ReplicaReader`]: answers commands |
 //! | `open` | opens reads of this node's own data |
 //! | `reads` | the reads of one statement: deadlines, barriers, sending |
-//! | `race`, `speculation`, `signal` | when a second replica is asked for a page; [`Signal`]: which of two answers first |
+//! | `race`, `speculation`, `signal` | when a second replica is asked for a page; [`Signal`]: wakes the reader when one of them answers |
 //! | `route`, `tablets` | which replica answers which part of a range |
 //! | `target` | what a read selects; pages from answers |
 //! | `stream`, `cursor` | partitions of one node; of all nodes |

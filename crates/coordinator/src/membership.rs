@@ -31,7 +31,7 @@ impl Topology {
         }
     }
 
-    /// The ring before the first record: nobody has anything.
+    /// The ring before the first record: no node has data.
     pub fn empty() -> Self {
         Self {
             router: Router::empty(),
@@ -73,7 +73,7 @@ impl Topology {
         self.schema_epoch
     }
 
-    /// Where a member stands.
+    /// The data center and rack of a member.
     pub fn location(&self, node: Node) -> Option<&Location> {
         self.locations.get(&node)
     }
@@ -101,7 +101,7 @@ pub(crate) struct Versions {
     schema: u64,
 }
 
-/// What a node knows of its cluster. Any thread may call it; all of it is cheap.
+/// What a node knows of its cluster. Any thread may call its methods; all of them are cheap.
 pub trait Membership: Send + Sync {
     /// This node.
     fn node(&self) -> Node;

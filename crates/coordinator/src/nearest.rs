@@ -1,8 +1,8 @@
 //! [`ClusterRanked`]: the nearest vectors of all nodes, merged by their scores.
 //!
-//! Each replica ranks the places of the ranges that it is asked for. The merge takes the nearest of their heads. A replica has no
-//! place in its ranking to go on from, so a later page leaves out as many as were received; a replica that takes over begins anew,
-//! and places may come twice, as `Ranked` allows.
+//! Each replica ranks the places of the ranges that it is asked for. The merge takes the nearest of their heads. A ranking has no
+//! position to resume from, so the request for a later page skips as many places as were received. A replica that takes over begins anew,
+//! so places may come twice, as `Ranked` allows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const PLACES_MAX: u32 = 4096;
 /// One node's ranking.
 struct Source {
     share: Share,
-    /// This node's own; `None`: another node is asked.
+    /// The ranking of this node; `None` if another node is asked.
     local: Option<Box<dyn Ranked>>,
     pending: Option<Box<dyn Pending>>,
     places: VecDeque<(Place, f32)>,
@@ -192,7 +192,7 @@ impl Ranked for ClusterRanked {
             self.sources = sources;
             match fetched? {
                 Ok(()) => at += 1,
-                // Another source has this place now.
+                // `replace` removes this source, so another one is at the index now.
                 Err(error) => self.replace(at, error)?,
             }
         }

@@ -14,9 +14,9 @@ use crate::command::Resume;
 /// The partitions of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Span {
-    /// One.
+    /// One partition.
     Partition(DecoratedKey),
-    /// A range of them.
+    /// A range of partitions.
     Range(KeyRange),
 }
 
@@ -29,7 +29,7 @@ impl Span {
         }
     }
 
-    /// What is left of it behind a partition.
+    /// The rest of the span behind a partition; `None` if nothing is left.
     fn after(&self, key: &DecoratedKey) -> Option<KeyRange> {
         match self {
             Self::Partition(_) => None,

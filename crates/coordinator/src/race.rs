@@ -22,13 +22,13 @@ pub(crate) struct Sent {
 /// The answer that counts.
 pub(crate) struct Won {
     pub answer: Result<Answer, ReplicaError>,
-    /// The second node, if it is its answer.
+    /// The second node, if the answer came from it.
     pub by_second: Option<Node>,
 }
 
 impl Reads {
-    /// As [`Self::wait`]; but if the replica is slower than the table's `speculative_retry` says, `ask_second` asks another one, and the first
-    /// good answer counts.
+    /// Like [`Self::wait`], but if the replica is slower than the table's `speculative_retry` says, `ask_second` asks another one, and
+    /// the first good answer counts.
     ///
     /// # Errors
     /// The time of the statement is over.
@@ -99,7 +99,7 @@ impl Reads {
         delay(&table.options.speculative_retry, of_table, unknown)
     }
 
-    /// Counts how long an answer took that was waited for.
+    /// Counts how long a good answer took.
     fn record(&self, table: &TableSchema, sent_nanos: u64, won: &Won) {
         if won.answer.is_ok() {
             let took = self.now_nanos().saturating_sub(sent_nanos);

@@ -31,11 +31,11 @@ pub struct ReadOptions {
     pub page_first: PageSize,
     /// The largest page.
     pub page_max: PageSize,
-    /// Most ranges that are asked at the same time.
+    /// Maximum number of ranges that are asked at the same time.
     pub ranges_max: usize,
-    /// A read without a deadline of its own ends after so long.
+    /// A read without a deadline of its own ends after this time.
     pub timeout: Duration,
-    /// Another replica is asked if one has not answered for so long.
+    /// Another replica is asked if one has not answered within this time.
     pub replica_timeout: Duration,
 }
 
@@ -113,7 +113,7 @@ impl Reads {
         self.shared.local().monotonic_nanos()
     }
 
-    /// When the statement ends: the deadline of the thread, or the time that reads without one have from now on.
+    /// When the statement ends: the deadline of the thread, or `timeout` from now if the thread has none.
     pub fn deadline_nanos(&self) -> u64 {
         patience::ends_nanos().unwrap_or_else(|| {
             self.now_nanos()
@@ -157,8 +157,8 @@ impl Reads {
         })
     }
 
-    /// Notes that a replica did not answer. One that refused may be right: if this node has learned of another ring or schema since it
-    /// planned, the read is planned anew, and the replica stays one.
+    /// Notes that a replica did not answer. A replica that refused may be right: if this node has learned of another ring or schema since
+    /// it planned the read, the replica may be asked again after the read is planned anew.
     pub fn lose(&self, failures: &mut Failures, node: Node, versions: Versions, error: ReplicaError) {
         let is_outdated = || self.shared.membership().topology().versions() != versions;
         if matches!(error, ReplicaError::Refused(_)) && is_outdated() {
@@ -178,7 +178,7 @@ impl Reads {
         self.level.has_barrier(factor)
     }
 
-    /// The records that a replica must have applied before it answers; none if the level has no barrier.
+    /// The records that a replica must have applied before it answers; empty if the level has no barrier.
     pub fn barrier(
         &self,
         table: &TableSchema,
@@ -196,8 +196,8 @@ impl Reads {
         raised.map_err(|error| self.of_barrier(error, table, &tablets))
     }
 
-    /// Waits until this node may read tablets of its own at the level. The outer error ends the statement. After the inner one another
-    /// replica may be asked: this node does not follow a tablet any more, and has planned the read before it knew.
+    /// Waits until this node may read tablets of its own at the level. The outer error ends the statement. After the inner error another
+    /// replica may be asked: this node does not follow a tablet any more, and planned the read before it knew.
     pub fn wait_here(
         &self,
         table: &TableSchema,
@@ -287,7 +287,7 @@ impl Reads {
         }
     }
 
-    /// Waits for an answer. The outer error ends the statement: its time is over. After the inner one another replica may be asked.
+    /// Waits for an answer. The outer error ends the statement: its time is over. After the inner error another replica may be asked.
     ///
     /// A replica that is slow is given up here after `replica_timeout`.
     pub fn wait(&self, pending: Box<dyn Pending>) -> Result<Result<Answer, ReplicaError>, ReadError> {

@@ -52,7 +52,7 @@ impl Chooser<'_> {
         }))
     }
 
-    /// The nearest replica of all these tablets, beside this node and those that have failed; `None` if there is none.
+    /// The nearest replica of all these tablets, other than this node and those that have failed; `None` if there is none.
     pub fn another(&self, tablets: Range<u32>) -> Option<Node> {
         let first = self.replicas(tablets.start).ok()?;
         let has_all = |node: &Node| {
@@ -151,8 +151,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// The error if no replica can be asked. What replicas answered counts more than that they are gone: the first to time out, or
-    /// else to fail.
+    /// The error if no replica can be asked. The first failed read counts most, then a timeout; otherwise the level is unavailable.
     fn nobody(&self, tablet: u32) -> ReadError {
         let replicas = self.replicas(tablet).unwrap_or_default();
         let failed = |is_meant: fn(&ReplicaError) -> bool| {

@@ -1,6 +1,6 @@
 //! [`ReplicaReader`]: answers the commands of coordinators from this node's own data.
 //!
-//! An answer holds one page. Memory is bounded by the page and one row, or one candidate, more.
+//! An answer has one page. Memory is bounded by the page plus one row or one candidate.
 
 mod partitions;
 
@@ -20,14 +20,14 @@ use crate::membership::{Membership, Topology};
 use crate::open::{Span, open};
 use crate::tablets::{tablet_of, tablets_of};
 
-/// Most bytes of memory of a page, whatever the coordinator asks for.
+/// Maximum memory of a page in bytes, whatever the coordinator asks for.
 const PAGE_BYTES_MAX: u32 = 16 << 20;
 
 /// A node as a replica.
 pub struct ReplicaReader {
     /// Its own data.
     pub store: Arc<dyn Store>,
-    /// What it knows of the cluster.
+    /// The node's knowledge of the cluster.
     pub membership: Arc<dyn Membership>,
     /// How far it has applied.
     pub barriers: Arc<dyn Barriers>,
@@ -112,7 +112,7 @@ fn refused(reason: &str) -> ReplicaError {
 }
 
 impl Read {
-    /// The tablets that it reads. `None` if its ranges overlap, or if it goes on outside of its range.
+    /// The tablets that it reads. `None` if its ranges overlap, or if it resumes outside its range.
     fn tablets(&self, tablets: Tablets) -> Option<Vec<u32>> {
         let ranges = match self {
             Self::Partition { key, .. } => return Some(tablet_of(key, tablets).into_iter().collect()),
@@ -127,7 +127,7 @@ impl Read {
             Self::Nearest { ranges, .. } | Self::Estimate { ranges, .. } => ranges,
         };
         let of = |range: &KeyRange| tablets_of(range, tablets).unwrap_or(0..0);
-        // Two ranges that meet inside of a tablet both have it.
+        // Two ranges that meet inside a tablet both have it.
         let count_max = 2 * tablets.count() as usize;
         let touched: Vec<u32> = ranges.iter().flat_map(of).take(count_max + 1).collect();
         (touched.len() <= count_max).then_some(touched)
@@ -195,7 +195,7 @@ impl Serving<'_> {
         rows >= self.page.rows as usize || bytes >= self.page.bytes as usize
     }
 
-    /// Fails once the deadline has passed. Asked once for some rows.
+    /// Fails once the deadline has passed. Called once for several rows.
     fn check_deadline(&self) -> Result<(), ReplicaError> {
         match self.replica.store.monotonic_nanos() >= self.deadline_nanos {
             true => Err(ReplicaError::TimedOut),

@@ -1,10 +1,10 @@
-//! [`Signal`]: tells a thread that one of several answers is there.
+//! [`Signal`]: wakes a thread when one of several answers has arrived.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Raised by whoever receives answers, waited for by the thread that wants one of them.
+/// The receivers of answers raise it; the thread that wants one of the answers waits for it.
 #[derive(Debug, Default)]
 pub struct Signal {
     /// How often it was raised.
@@ -19,11 +19,11 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    /// Waits until `is_done`, which is asked after each change, but no longer than `time`. Returns whether it is.
+    /// Waits until `is_done` returns true, but no longer than `time`; calls it after each change. Returns its last result.
     ///
-    /// `is_done` is asked without a lock, so it may take locks that are held when the signal is raised.
+    /// `is_done` is called without a lock, so it may take locks that are held when the signal is raised.
     pub fn wait(&self, time: Duration, is_done: impl Fn() -> bool) -> bool {
-        // A time that no clock reaches is none.
+        // `None` if no clock reaches that time: then the wait has no limit.
         let until = Instant::now().checked_add(time);
         loop {
             let seen = *self.raised.lock();

@@ -1,16 +1,16 @@
 //! When a second replica is asked for a page: `speculative_retry` of the table, and how long its reads took so far.
 //!
-//! Compat: the policies of Cassandra 5.0: `99p`, `50ms`, `ALWAYS`, `NEVER`, `MIN(99p,50ms)`, `MAX(99p,50ms)`. Unlike there, one page is what is
-//! timed, and sent again.
+//! Compat: the policies of Cassandra 5.0: `99p`, `50ms`, `ALWAYS`, `NEVER`, `MIN(99p,50ms)`, `MAX(99p,50ms)`. Unlike Cassandra, Ilion times
+//! and repeats single pages.
 
 use std::time::Duration;
 
-/// Percentiles of fewer reads say nothing.
+/// Minimum number of reads for a percentile.
 const READS_MIN: u32 = 32;
-/// When so many reads are counted, all counts are halved: old ones fade.
+/// When this many reads are counted, all counts are halved, so that old reads fade.
 const READS_MAX: u32 = 4096;
 const BUCKETS: usize = 100;
-/// Each bucket reaches so much further than the one before; the first one to 1 us, the last one to 69 s.
+/// The upper bound of each bucket is this many times that of the bucket before: 1 us for the first bucket, 69 s for the last.
 const GROWTH: f64 = 1.2;
 
 /// How long reads took.
@@ -42,7 +42,7 @@ impl Latencies {
         }
     }
 
-    /// The time that this share of the reads did not exceed, from 0 to 100; `None` if there were few reads.
+    /// The time that `percent` (0 to 100) of the reads did not exceed; `None` if there were few reads.
     pub fn percentile(&self, percent: f64) -> Option<Duration> {
         if self.count < READS_MIN {
             return None;
@@ -58,7 +58,8 @@ impl Latencies {
     }
 }
 
-/// How long a replica has before another one is asked, too; `None`: no other one is. `unknown` stands for percentiles of few reads. Pure.
+/// How long a replica has before another one is asked, too; `None`: no second replica is asked. `unknown` stands for percentiles of few
+/// reads. Pure.
 pub(crate) fn delay(policy: &str, latencies: &Latencies, unknown: Duration) -> Option<Duration> {
     let policy = policy.trim().to_ascii_uppercase();
     let two = |name: &str| {

@@ -84,7 +84,7 @@ impl RemoteStream {
         }
     }
 
-    /// Where the rows that were not received yet begin.
+    /// The part of the span that was not received yet: the span, and the position where it begins.
     pub fn into_rest(self) -> (Span, Option<Resume>) {
         (self.span, self.resume)
     }
@@ -138,7 +138,7 @@ impl RemoteStream {
         let won = reads.race(&target.table, pending, || self.ask_another(reads, target))?;
         let answer = won.answer.map_err(Broken::Lost)?;
         if let Some(faster) = won.by_second {
-            // The next pages, too: this one had to be asked in vain.
+            // The faster replica gets the requests for the next pages, too.
             self.node = faster;
         }
         let page = target

@@ -40,7 +40,7 @@ pub struct Shape {
     pub factor: u32,
     /// The slices that the second node takes when it joins, and those that the third takes; and so on.
     pub slices: Vec<Vec<u32>>,
-    /// If set, replicas apply late, by these dice.
+    /// `Some(seed)`: replicas apply late, at random.
     pub lateness: Option<u64>,
 }
 
@@ -220,7 +220,7 @@ impl TestCluster {
         self.log.writes.lock().barriers
     }
 
-    /// Has a node follow no tablet any more, before anybody learns of it.
+    /// Makes a node follow no tablet any more, before any coordinator learns of it.
     pub fn leave_tablets(&self, node: Node) {
         self.log.writes.lock().gone.insert(node);
     }
@@ -327,7 +327,7 @@ impl Meta {
     }
 }
 
-/// A node, as what it knows of the cluster, as its barriers and as its write path.
+/// A node: implements `Membership`, `Barriers` and `Writes`.
 struct Member {
     node: Node,
     log: Arc<Log>,

@@ -18,13 +18,13 @@ pub trait Writes: Send + Sync {
     /// See [`ilion_query::Store::apply_logged`].
     ///
     /// # Errors
-    /// As [`Self::apply`].
+    /// Like [`Self::apply`].
     fn apply_logged(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
     /// See [`ilion_query::Store::apply_decided`].
     ///
     /// # Errors
-    /// As [`Self::apply`].
+    /// Like [`Self::apply`].
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
     /// See [`ilion_query::Store::truncate`].

@@ -3,7 +3,7 @@
 use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Field, Fields, Generics, Ident, LitStr, Type, TypeParamBound};
 
-/// Most fields of a tuple struct: tuples of more values have no traits.
+/// Maximum number of fields of a tuple struct: the library has no implementations for longer tuples.
 const TUPLE_MAX: usize = 12;
 
 /// The fields of a struct, as far as they are columns.
@@ -25,7 +25,7 @@ pub struct NamedField {
 /// The fields of the struct that a derive is on.
 ///
 /// # Errors
-/// It is no struct, has too many fields without names, or an option is wrong; the error is at its place and names the field.
+/// The type is no struct, has too many fields without names, or an option is wrong; the error points at the place and names the field.
 pub fn fields_of(input: &DeriveInput) -> syn::Result<Shape> {
     let Data::Struct(data) = &input.data else {
         return Err(syn::Error::new_spanned(
@@ -58,7 +58,7 @@ pub fn fields_of(input: &DeriveInput) -> syn::Result<Shape> {
     }
 }
 
-/// The type parameters of a struct, each with one bound more.
+/// The type parameters of a struct, each with this additional bound.
 pub fn with_bound(generics: &Generics, bound: &TypeParamBound) -> Generics {
     let mut bounded = generics.clone();
     for parameter in bounded.type_params_mut() {

@@ -6,7 +6,7 @@
 //! | `from_row` | columns to fields |
 //! | `to_values` | fields to bind values |
 //!
-//! The code that is made calls `::ilion`; what it calls there beside the public interface is in the module `derived` of that crate.
+//! The generated code calls `::ilion`; what it needs beside the public interface is in the module `derived` of that crate.
 
 mod fields;
 mod from_row;

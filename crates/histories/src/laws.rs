@@ -27,7 +27,7 @@ pub struct Write {
 /// A read of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Who sees the reads in this order: a session, or a replica.
+    /// The session or replica that sees the reads in this order.
     pub reader: u32,
     /// The cell.
     pub key: u64,
@@ -43,7 +43,7 @@ pub struct Read {
 /// nobody wrote.
 ///
 /// # Errors
-/// The first read that does not.
+/// The first read that breaks the law.
 pub fn check_fresh(writes: &[Write], reads: &[Read]) -> Result<(), Violation> {
     for read in reads {
         let of_key = || writes.iter().filter(|write| write.key == read.key);
@@ -154,7 +154,7 @@ pub struct Batch {
 /// newer version does not show whether an older batch took effect.
 ///
 /// # Errors
-/// The first batch that is there in part, or not there though it was acknowledged.
+/// The first batch that is visible in part, or not visible although it was acknowledged.
 pub fn check_batches(batches: &[Batch], last: &BTreeMap<u64, u64>) -> Result<(), Violation> {
     let version_of = |key: &u64| last.get(key).copied().unwrap_or(0);
     for batch in batches {

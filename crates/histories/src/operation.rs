@@ -12,7 +12,7 @@ pub enum Action {
     Read,
     /// Set the value.
     Write(u64),
-    /// Set the value to the second one, if it is the first one.
+    /// Set the value to the second argument, if it equals the first.
     CompareAndSet(Value, u64),
 }
 
@@ -26,7 +26,7 @@ pub enum Outcome {
         /// The value that was found by a read, or by a compare-and-set that did not set; otherwise `None`.
         found: Option<Value>,
     },
-    /// A timeout, or no answer: it may have taken effect, or may do so later, or never.
+    /// A timeout, or no answer: the request may have taken effect, or may do so later, or never.
     Unknown,
 }
 

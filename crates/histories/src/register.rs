@@ -12,7 +12,7 @@ use crate::shrink::shrink;
 pub enum Verdict {
     /// Some order explains every answer.
     Linearizable,
-    /// No order does. These operations alone are a contradiction, whatever the others did.
+    /// No order explains them. These operations alone are a contradiction, whatever the others did.
     Wrong(Vec<Operation>),
     /// The search reached its limit. Make histories shorter, with fewer clients or fewer unknown outcomes.
     Undecided {

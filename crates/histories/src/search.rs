@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::operation::{Action, Operation, Outcome, Value};
 
-/// Most configurations that the search remembers; then it gives up.
+/// Maximum number of configurations that the search remembers; then it gives up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit(pub usize);
 
@@ -17,7 +17,7 @@ pub(crate) struct Limit(pub usize);
 pub(crate) enum Found {
     /// An order that explains all answers.
     Order,
-    /// There is none.
+    /// No such order exists.
     None,
     /// The limit was reached.
     Undecided,

@@ -1,5 +1,5 @@
-//! Round trips between two nodes of one process over the loopback address, as figures: calls per second, and the CPU time of the process for a
-//! call, with one call and with 64 calls on their way, without and with TLS (with the certificates of the tests).
+//! Round trips between two nodes of one process over the loopback address, as figures: calls per second, and the CPU time of the process
+//! for a call, with one call and with 64 calls on their way, without and with TLS (with the certificates of the tests).
 //!
 //! `cargo run --release -p ilion-internode --example round_trips -- [SECONDS] [ANSWER_BYTES]`
 
@@ -22,7 +22,7 @@ type Problem = Box<dyn std::error::Error>;
 
 const KIND: Kind = Kind(200);
 
-/// Answers with so many bytes.
+/// Answers each request with these bytes.
 struct Fixed(Bytes);
 
 impl Service for Fixed {

@@ -5,14 +5,14 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The pause after so many failures in a row; none after 0. `dice` are random bits: nodes that lost the same node do not all come back at the
-/// same moment. Pure.
+/// The pause after this many failures in a row; no pause after 0. `dice` are random bits, so that nodes that lost the same node do not all
+/// come back at the same moment. Pure.
 pub(crate) fn pause(failures: u32, dice: u64) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else {
         return Duration::ZERO;
     };
     let pause = FIRST.saturating_mul(1 << doublings.min(10)).min(LONGEST);
-    // Up to a quarter less.
+    // The pause is shortened by up to a quarter.
     pause - pause.mul_f64((dice % 1024) as f64 / 4096.0)
 }
 

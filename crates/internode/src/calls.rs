@@ -20,9 +20,9 @@ pub(crate) struct Calls {
     free: Vec<i16>,
     requests_bytes: usize,
     open: usize,
-    /// Since when there are calls.
+    /// Since when at least one call is open; `None` without calls.
     busy_since: Option<Instant>,
-    /// Why there are no more calls.
+    /// Why no more calls are taken; `None` while they are.
     end: Option<CallError>,
 }
 
@@ -32,7 +32,7 @@ struct Slot {
     request_bytes: usize,
 }
 
-/// What follows from a piece.
+/// What the caller must send after a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     Nothing,
@@ -56,7 +56,7 @@ impl Calls {
         }
         let stream = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            // Below `CALLS_MAX`.
+            // Cannot fail: the number is below `CALLS_MAX`.
             i16::try_from(self.slots.len() - 1).unwrap_or(i16::MAX)
         });
         if let Some(slot) = self.slot(stream) {
@@ -88,7 +88,7 @@ impl Calls {
         }
     }
 
-    /// Notes that nobody waits for a call any more. False if the stream is another call's by now.
+    /// Notes that nobody waits for a call any more. Returns false if the stream belongs to another call by now.
     pub fn forget(&mut self, stream: i16, of: &Arc<Incoming>) -> bool {
         let Some(Some(slot)) = self.slot(stream) else {
             return false;
@@ -166,7 +166,7 @@ impl Calls {
         (self.open, self.requests_bytes, self.busy_since) = (0, 0, None);
     }
 
-    /// Since when there have always been calls.
+    /// Since when at least one call is open, without a pause; `None` without calls.
     pub fn busy_since(&self) -> Option<Instant> {
         self.busy_since
     }

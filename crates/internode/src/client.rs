@@ -26,7 +26,7 @@ use crate::traffic::CountedTraffic;
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
-    /// By node, and whether they are for copies.
+    /// By node, and whether they are for copies (true).
     links: Arc<Mutex<Links>>,
 }
 
@@ -40,12 +40,12 @@ impl Client {
         }
     }
 
-    /// What was counted since the start, of both directions.
+    /// The counts since the start, of both directions.
     pub fn counts(&self) -> CallCounts {
         self.shared.counting.counts()
     }
 
-    /// Asks a node. `time_left`: the node gives up after so long; `None`: it does not.
+    /// Asks a node. The node gives up after `time_left`; `None`: never.
     pub fn call(
         &self,
         node: Node,
@@ -79,7 +79,7 @@ impl Client {
         }
     }
 
-    /// What was counted since the start, by node.
+    /// The counts since the start, by node.
     pub fn traffic(&self) -> BTreeMap<Node, Traffic> {
         self.shared.counting.by_node()
     }
@@ -142,7 +142,7 @@ impl Counted {
     fn begun(&self, begun: Result<Asked, CallError>) -> Result<Asked, CallError> {
         match &begun {
             Ok(_) => self.of_node.sent.add(self.request_bytes),
-            // There are too many already.
+            // Too many calls are open already.
             Err(CallError::Refused(_)) => {
                 add_one(&self.all.unanswered);
                 self.of_node.held_back.add(self.request_bytes);
@@ -173,7 +173,7 @@ impl Drop for Asked {
     }
 }
 
-/// An answer that is on its way. Dropping it cancels the request: the node stops, if it still can be told.
+/// An answer that is on its way. Dropping it cancels the request: the node stops, if it can still be reached.
 #[must_use = "a call that is dropped is cancelled"]
 pub struct Call {
     asked: Result<Asked, CallError>,
@@ -182,7 +182,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Has this called when [`Self::is_answered`] changes; on a thread that must not wait.
+    /// Sets a function that is called when [`Self::is_answered`] changes, on a thread that must not wait.
     pub fn on_answer(&self, on_answer: impl Fn() + Send + 'static) {
         if let Ok(asked) = &self.asked {
             asked.incoming.on_change(Box::new(on_answer));

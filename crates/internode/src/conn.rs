@@ -19,7 +19,7 @@ use crate::sender::Sender;
 use crate::signs::{Due, Signs};
 use crate::stopping::stopped;
 
-/// Reads between two looks at everything else.
+/// Number of reads after which other work gets a turn.
 const READS_MAX: usize = 16;
 
 /// See the module.
@@ -113,7 +113,7 @@ impl Conn {
 
 /// Why a connection ends.
 enum End {
-    /// The other node has closed it, or is gone.
+    /// The other node has closed the connection, or is gone.
     Told(String),
     /// The other node broke the protocol, or bytes are damaged. The reason is sent to it before the connection is closed.
     Broken(String),
@@ -129,7 +129,7 @@ pub(crate) async fn exchange(
     let Opened { socket, mut receiver } = opened;
     conn.sender.open(socket.clone());
     let mut signs = Signs::new(Instant::now());
-    // What came with the welcome.
+    // Bytes may have come together with the welcome.
     let mut arrived = drain(conn, &mut receiver);
     loop {
         match arrived {
@@ -140,7 +140,7 @@ pub(crate) async fn exchange(
                 return reason;
             }
         }
-        // Also while bytes arrive all the time.
+        // Not only when the socket gets writable: bytes may arrive all the time, and `select` prefers them.
         if conn.sender.is_stuck() {
             conn.sender.flush();
         }
@@ -158,7 +158,7 @@ pub(crate) async fn exchange(
             Due::Dead(silence) => return format!("the node was silent for {} ms", silence.as_millis()),
         };
         arrived = tokio::select! {
-            // Bytes that are here count before a deadline that has passed meanwhile.
+            // Bytes that have arrived count before a deadline that has passed meanwhile.
             biased;
             () = stopped(&mut stopping) => {
                 conn.sender.close("the node is shutting down", true);

@@ -9,15 +9,16 @@ use parking_lot::Mutex;
 
 use crate::traffic::CountedTraffic;
 
-/// More nodes are not counted one by one: a cluster has fewer.
+/// Maximum number of nodes that are counted one by one: a cluster has fewer.
 const NODES_MAX: usize = 4096;
 
-/// What was counted since the start.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
     /// Requests to other nodes.
     pub asked: u64,
-    /// Those without an answer: the node could not be reached, refused, failed, or was too slow. Requests that were cancelled do not count.
+    /// Requests without an answer: the node could not be reached, refused, failed, or was too slow. Requests that were cancelled do not
+    /// count.
     pub unanswered: u64,
     /// Requests of other nodes that this node began to answer.
     pub served: u64,
@@ -46,7 +47,7 @@ impl Counting {
         }
     }
 
-    /// What was counted, by node.
+    /// The counts, by node.
     pub(crate) fn by_node(&self) -> BTreeMap<Node, Traffic> {
         let nodes = self.nodes.lock();
         nodes

@@ -22,7 +22,7 @@ pub(crate) struct Opened {
 /// Connects to a node.
 ///
 /// # Errors
-/// The node is not there, or does not want this one; the text says why.
+/// The node cannot be reached, or refuses this one; the text says why.
 pub(crate) async fn dial(
     address: SocketAddr,
     node: Node,

@@ -6,16 +6,16 @@
 //! reply   := 0, version: u8, node: u32, session: uuid, host: uuid, fields of newer versions, crc32: u32
 //!          | 1, reason: bytes (vint, UTF-8), crc32: u32
 //! ```
-//! Numbers are big-endian. Both travel in plain envelopes, as STARTUP does, so they have a checksum of their own. What stands here is the
-//! same in all versions, so that nodes of any two versions can tell each other why they do not fit.
+//! Numbers are big-endian. Both travel in plain envelopes, as STARTUP does, so they have a checksum of their own. This layout is the
+//! same in all versions, so that nodes of any two versions can tell each other why they are incompatible.
 
 use ilion_cluster::Node;
 use ilion_codec::{Error, Reader, Writer, crc32};
 use uuid::Uuid;
 
-/// The versions of the protocol between nodes that this program speaks.
+/// The oldest version of the protocol between nodes that this program speaks.
 pub const OLDEST: u8 = 1;
-/// See [`OLDEST`].
+/// The newest version that it speaks.
 pub const NEWEST: u8 = 1;
 
 const MAGIC: &[u8; 5] = b"ILION";
@@ -23,33 +23,33 @@ const CRC_BYTES: usize = 4;
 /// Longest reason of a refusal that is read.
 const REASON_MAX: usize = 1024;
 
-/// Who a node is.
+/// The identity of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Its cluster.
     pub cluster: Uuid,
-    /// Its number in the cluster.
+    /// The id of its process.
     pub node: Node,
     /// Its process.
     pub session: Uuid,
-    /// Its data directory.
+    /// The id of its data directory.
     pub host: Uuid,
 }
 
-/// What the node that connects says first.
+/// The first message of the node that connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The oldest version that it speaks.
     pub oldest: u8,
     /// The newest one.
     pub newest: u8,
-    /// Who it is.
+    /// The identity of the node that connects.
     pub identity: Identity,
     /// The node that it wants to reach.
     pub wanted: Node,
 }
 
-/// What the node that was connected to answers.
+/// The answer of the node that was connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The connection is open.
@@ -68,7 +68,7 @@ pub enum Reply {
 }
 
 impl Hello {
-    /// Its bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.bytes(MAGIC);
@@ -82,10 +82,10 @@ impl Hello {
         with_crc(out)
     }
 
-    /// Reads its bytes.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// The bytes are damaged, or something else.
+    /// The bytes are damaged, or no hello.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut input = Reader::new(checked(bytes)?);
         if input.take(MAGIC.len())? != MAGIC {
@@ -116,7 +116,7 @@ impl Hello {
 }
 
 impl Reply {
-    /// Its bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         match self {
@@ -140,10 +140,10 @@ impl Reply {
         with_crc(out)
     }
 
-    /// Reads its bytes.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// The bytes are damaged, or something else.
+    /// The bytes are damaged, or no reply.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut input = Reader::new(checked(bytes)?);
         match input.u8()? {

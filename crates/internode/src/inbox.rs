@@ -1,4 +1,4 @@
-//! The task of a connection of another node, from its greeting to its end: takes requests apart from the bytes, and sends what threads left.
+//! The task of a connection of another node, from its greeting to its end: decodes requests, and sends the bytes that threads left.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::served::ServedCall;
 use crate::serving::{Request, Server, Serving};
 use crate::stopping::stopped;
 
-/// Reads between two looks at everything else.
+/// Number of reads after which other work gets a turn.
 const READS_MAX: usize = 16;
-/// Time between two looks at the clock.
+/// How often the clock is read while no bytes arrive.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What the task of the connection has.
+/// The state of the task of a connection.
 struct Inbox {
     serving: Arc<Serving>,
     /// Requests that are arriving.
@@ -31,7 +31,7 @@ struct Inbox {
 
 /// Why the connection ends.
 enum End {
-    /// The other node has closed it, or is gone.
+    /// The other node has closed the connection, or is gone.
     Told(String),
     /// The other node broke the protocol, or bytes are damaged. The reason is sent to it before the connection is closed.
     Broken(String),
@@ -79,14 +79,14 @@ impl Inbox {
     async fn run(&mut self, socket: &Socket, receiver: &mut Receiver) -> End {
         let mut stopping = self.serving.server.stopping.clone();
         let mut received_at = Instant::now();
-        // What came with the greeting.
+        // Bytes may have come together with the greeting.
         let mut arrived = self.drain(receiver);
         loop {
             if let Err(end) = arrived {
                 return end;
             }
             let sender = &self.serving.sender;
-            // Also while bytes arrive all the time.
+            // Not only when the socket gets writable: bytes may arrive all the time.
             if sender.is_stuck() {
                 sender.flush();
             }
@@ -258,7 +258,7 @@ impl Inbox {
             }
         }
         serving.sender.post(|outbox| {
-            // Its thread ends the answer, unless it has done so, and the end was not sent yet.
+            // The thread of the call ends the answer, unless it has queued the end already and the end was withdrawn here.
             if outbox.withdraw(stream).had_end {
                 outbox.failure(stream, Code::Cancelled, String::new());
             }

@@ -1,8 +1,8 @@
 //! [`Incoming`]: the answer of one call as it arrives, and the thread that waits for it.
 //!
 //! Memory: of a streamed answer at most the window, one part and one piece are here. The node that answers sends only as much as it has
-//! credit for. A part that is taken gives credit for its bytes; bytes of a part that somebody waits for give it when they arrive. An answer
-//! that is wanted whole gives credit for everything when it arrives; it is bounded by `part_bytes_max`.
+//! credit for. A part that is taken gives credit for its bytes; while a thread waits for a part, its bytes give credit on arrival. An
+//! answer that is wanted whole gives credit for everything when it arrives; it is bounded by `part_bytes_max`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::message::Ends;
 use crate::options::WINDOW_BYTES;
 use crate::receiver::own;
 
-/// Less credit is not worth a message.
+/// Minimum credit that is worth a message, in bytes.
 const CREDIT_MIN: u32 = WINDOW_BYTES / 4;
 
 /// The bounds of what has arrived.
@@ -71,7 +71,7 @@ pub(crate) enum Next {
     Part(Bytes, u32),
     /// The answer ended.
     End(Result<(), CallError>),
-    /// It is too late.
+    /// The deadline has passed.
     TimedOut,
 }
 
@@ -154,7 +154,7 @@ impl Incoming {
         }
     }
 
-    /// Has this called when a part is complete, and when the answer ends.
+    /// Sets a function that is called when a part is complete, and when the answer ends.
     pub fn on_change(&self, on_change: OnChange) {
         self.progress.lock().on_change = Some(on_change);
     }

@@ -27,7 +27,7 @@ use crate::serving::Server;
 use crate::shared::Shared;
 use crate::welcome::Door;
 
-/// Connections that wait to be accepted; the kernel may allow fewer.
+/// Maximum number of connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 1024;
 /// How long the tasks of connections have to end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -65,23 +65,23 @@ impl StoragePort {
     }
 }
 
-/// What the connections are made of.
+/// The input of [`Internode::start`].
 pub struct Setup {
     /// The clock of deadlines, which must be that of the coordinator and the engine; randomness; the files of certificates.
     pub env: Arc<dyn Env>,
-    /// Who this node is.
+    /// The identity of this node.
     pub identity: Identity,
     /// The other nodes.
     pub peers: Arc<dyn Peers>,
-    /// What this node answers.
+    /// The services for requests of other nodes.
     pub services: Services,
     /// Limits and times.
     pub options: Options,
-    /// The encryption; `None`: without.
+    /// The encryption; `None`: connections are not encrypted.
     pub tls: Option<TlsOptions>,
 }
 
-/// See the module. Dropping it is [`Self::stop`].
+/// See the module. Dropping it stops it, like [`Self::stop`].
 pub struct Internode {
     address: SocketAddr,
     client: Client,
@@ -193,7 +193,7 @@ impl Internode {
         self.refusals.lately()
     }
 
-    /// Closes all connections. Calls of this node fail; requests of others end when their service looks at
+    /// Closes all connections. Calls of this node fail; requests of others end when their service checks
     /// [`is_wanted`](crate::ServedCall::is_wanted) or its deadline.
     pub fn stop(mut self) {
         self.end();
@@ -209,7 +209,7 @@ impl Internode {
         else {
             return;
         };
-        // The listener has the queues of the threads: they end after it.
+        // The listener owns the queues of the threads, so these end after it.
         let ended = runtime.block_on(async { timeout(PATIENCE, listening).await });
         if ended.is_err() {
             tracing::warn!("connections of other nodes did not end in time");

@@ -5,13 +5,13 @@
 pub struct Kind(pub u8);
 
 impl Kind {
-    /// A read: bytes of `coordinator::ReadCommand`, answered with those of an `Answer`.
+    /// A read: the request is a `coordinator::ReadCommand`, the answer an `Answer`.
     pub const READ: Self = Self(1);
     /// A command that is to be executed where a replica is.
     pub const COMMAND: Self = Self(2);
     /// Files and positions of a tablet, and their copies.
     pub const COPY: Self = Self(3);
-    /// What the node says of itself for operators: load and lag.
+    /// Facts about the node for operators: load and lag.
     pub const STANDING: Self = Self(4);
 }
 

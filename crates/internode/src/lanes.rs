@@ -1,7 +1,7 @@
 //! [`Lanes`]: the threads that answer the requests of other nodes, a pool for each [`Lane`].
 //!
-//! A lane takes its requests in the order of their arrival. A lane that is busy for long keeps nothing in another lane waiting: reads of large
-//! ranges, waits for the log and copies have threads of their own.
+//! A lane takes its requests in the order of their arrival. A lane that is busy for long keeps nothing in another lane waiting: reads of
+//! large ranges, waits for the log and copies have threads of their own.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -46,7 +46,7 @@ impl Lanes {
         Ok((lanes, LaneThreads { threads }))
     }
 
-    /// Queues a task. False if too many wait.
+    /// Queues a task. Returns false if too many wait.
     pub fn put(&self, lane: Lane, task: Task) -> bool {
         let queue = self.queues.get(lane as usize);
         queue.is_some_and(|queue| queue.try_send(task).is_ok())

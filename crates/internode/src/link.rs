@@ -31,7 +31,7 @@ struct State {
     failures: u32,
     /// No attempt before this.
     retry_at: Option<Instant>,
-    /// Why the last one failed.
+    /// Why the last attempt failed.
     reason: String,
 }
 
@@ -124,7 +124,7 @@ impl Drop for Ending {
             state.failures = state.failures.saturating_add(1);
         }
         state.retry_at = Some(now + pause(state.failures, self.shared.env.random_u64()));
-        // Once for each reason, and not at each attempt.
+        // Logged once for each reason, and not at each attempt.
         if state.reason != self.reason || self.opened_at.is_some() {
             match *self.shared.stopping.borrow() {
                 true => tracing::debug!("{}", self.reason),

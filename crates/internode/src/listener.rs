@@ -21,7 +21,7 @@ use crate::welcome::Door;
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// How long the connections have for their last words.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Connections that have not greeted yet.
+/// Maximum number of connections that have not greeted yet.
 const STRANGERS_MAX: usize = 256;
 /// The same refusal of the same address is logged once in this time.
 const SILENT: Duration = Duration::from_secs(60);
@@ -103,7 +103,7 @@ impl Listener {
         }
         let (door, server, refusals) = (self.door.clone(), self.server.clone(), self.refusals.clone());
         connections.spawn(async move {
-            // As long as the other side has for it.
+            // The side that connects has the same time.
             let mut stopping = server.stopping.clone();
             let received = tokio::select! {
                 received = timeout(server.options.connect_timeout, door.receive(tcp, peer)) => received,

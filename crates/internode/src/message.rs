@@ -19,7 +19,7 @@ use ilion_codec::{Error, Reader, Writer};
 
 use crate::kind::{Kind, Lane};
 
-/// Most bytes of a payload.
+/// Maximum size of a payload in bytes.
 pub(crate) const PIECE_BYTES_MAX: usize = 64 << 10;
 
 /// Largest body of an envelope.
@@ -31,7 +31,7 @@ const REASON_BYTES_MAX: usize = 4096;
 const ENDS_PART: u8 = 1;
 const ENDS_ALL: u8 = 2;
 
-/// What a piece ends.
+/// Whether a piece ends a part, and the whole request or answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ends {
     /// A part ends with it.
@@ -45,9 +45,9 @@ pub(crate) struct Ends {
 pub(crate) struct Begin {
     pub kind: Kind,
     pub lane: Lane,
-    /// The node that asks gives up after so long; `u64::MAX`: never by itself.
+    /// The node that asks gives up after this time; `u64::MAX`: never by itself.
     pub time_left_micros: u64,
-    /// So many bytes of a streamed answer may be sent before the first credit.
+    /// Bytes of a streamed answer that may be sent before the first credit.
     pub window: u32,
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::kind::Lane;
 
-/// Most calls of a connection at a time. A part of version 1 of the protocol: a node that has more is refused.
+/// Maximum number of open calls of a connection. The limit belongs to version 1 of the protocol: a node that exceeds it is refused.
 pub(crate) const CALLS_MAX: usize = 1024;
-/// Most bytes of the requests of these calls. A part of version 1, too.
+/// Maximum number of bytes of the requests of these calls. This limit belongs to version 1, too.
 pub(crate) const REQUESTS_BYTES_MAX: usize = 64 << 20;
-/// The window of a streamed answer: so many bytes may be on the way, or wait for their reader.
+/// The window of a streamed answer: this many bytes may be on the way, or wait for their reader.
 pub(crate) const WINDOW_BYTES: u32 = 1 << 20;
 
 /// Limits and times.
@@ -21,22 +21,22 @@ pub struct Options {
     pub ping_after: Duration,
     /// A node that then sends nothing for this time is gone: its calls fail, and the connection is closed.
     pub dead_after: Duration,
-    /// A connection without calls is tried after this time.
+    /// A connection without calls is pinged after this time without bytes.
     pub idle_ping_after: Duration,
     /// The side that was connected to closes a connection after this silence. Longer than `idle_ping_after`.
     pub silence_max: Duration,
-    /// A connection is closed whose peer takes none of the bytes that wait for it, for this time. A streamed answer ends that gets no
-    /// credit for so long.
+    /// A connection is closed if its peer takes none of the bytes that wait for it for this time. A streamed answer ends if it gets no
+    /// credit for this time.
     pub stall_timeout: Duration,
-    /// Beyond so many bytes of answers that wait to be sent on a connection, its further requests wait.
+    /// While more bytes of answers than this wait to be sent on a connection, its further requests wait.
     pub unsent_bytes_max: usize,
     /// The largest answer, and the largest part of a streamed one.
     pub part_bytes_max: usize,
-    /// All answers together that have arrived, and that nobody has taken yet.
+    /// Maximum bytes of all answers together that have arrived and that nobody has taken yet.
     pub received_bytes_max: usize,
-    /// Connections that others may have to this node at a time.
+    /// Maximum number of connections that others may have to this node.
     pub connections_max: usize,
-    /// Requests of a lane that may wait for a thread; further ones are refused.
+    /// Maximum number of requests of a lane that wait for a thread; further ones are refused.
     pub waiting_max: usize,
     /// Threads of each lane, in the order of [`Lane::ALL`].
     pub threads: [usize; 4],

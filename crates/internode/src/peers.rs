@@ -6,7 +6,7 @@ use ilion_cluster::Node;
 
 use crate::hello::Hello;
 
-/// What a node knows of the others. Any thread may call it; all of it is cheap.
+/// What a node knows of the others. Any thread may call its methods; all of them are cheap.
 pub trait Peers: Send + Sync {
     /// Where a node listens for others; `None` if it is no member.
     fn address(&self, node: Node) -> Option<SocketAddr>;
@@ -14,7 +14,7 @@ pub trait Peers: Send + Sync {
     /// Decides whether a node of this cluster may connect, after the rules of [`judge`](crate::judge).
     ///
     /// # Errors
-    /// It may not; the reason goes to both logs.
+    /// The node may not connect; the reason goes to both logs.
     fn admit(&self, _hello: &Hello) -> Result<(), String> {
         Ok(())
     }

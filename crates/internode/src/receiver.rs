@@ -22,16 +22,16 @@ pub(crate) struct Receiver {
 /// What a read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Bytes.
+    /// Bytes were read.
     Bytes,
-    /// Nothing yet.
+    /// No bytes have arrived yet.
     Nothing,
     /// The end: the peer has closed its side.
     End,
 }
 
 impl Receiver {
-    /// For a connection that has not begun. The role is that of this side.
+    /// A receiver for a connection that has not begun. `role` is the role of this side.
     pub fn new(role: Role) -> Self {
         let limits = Limits {
             max_frame_bytes: GREETING_BYTES_MAX,

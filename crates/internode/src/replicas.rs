@@ -37,7 +37,7 @@ impl ReplicaClient for RemoteReplicas {
     }
 }
 
-/// Which threads read. A read that first waits for the log must not keep those waiting that need not. Pure.
+/// Which threads read. A read that waits for the log must not delay reads that need not wait. Pure.
 fn lane_of(command: &ReadCommand) -> Lane {
     match &command.read {
         Read::Partition { .. } if command.applied.is_empty() => Lane::Point,

@@ -3,7 +3,7 @@
 //! Requests and answers of different calls take turns, one piece each, so that a large one does not keep small ones waiting. The messages
 //! of one call stay in their order. Signs of life, credits and cancellations go first.
 //!
-//! Whoever adds a message sends as much as the socket takes; what is left is for the task of the connection, which is woken.
+//! A thread that adds a message sends as much as the socket takes, and wakes the task of the connection for the rest.
 //!
 //! Invariant: no call blocks. After an error, or [`Sender::close`], everything is dropped.
 
@@ -34,7 +34,7 @@ pub(crate) struct Sender {
     wants_less: AtomicBool,
 }
 
-/// What is queued.
+/// The messages that are queued, and the state of the socket.
 pub(crate) struct Outbox {
     opcode: Opcode,
     /// `None` before the connection is open.
@@ -50,7 +50,7 @@ pub(crate) struct Outbox {
     sent: usize,
     /// The socket was full at the last attempt.
     is_stuck: bool,
-    /// When the socket last took bytes, or had to take none.
+    /// When the socket last took bytes, or had none to take.
     moved: Instant,
     end: Option<String>,
 }
@@ -89,9 +89,9 @@ impl Item {
 /// What was still queued of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Withdrawn {
-    /// Nothing of it was encoded before.
+    /// True if no part of it was encoded before.
     pub was_whole: bool,
-    /// Its end was still queued.
+    /// True if its end was still queued.
     pub had_end: bool,
 }
 
@@ -318,7 +318,7 @@ impl Sender {
         outbox.is_stuck.then_some(outbox.moved)
     }
 
-    /// Payload that is queued.
+    /// Bytes of the queued payloads.
     pub fn queued_bytes(&self) -> usize {
         let outbox = self.outbox.lock();
         outbox.queued_bytes + outbox.ready.len() - outbox.sent
@@ -326,7 +326,7 @@ impl Sender {
 
     /// Wakes the task when the queue is empty; at once if it is.
     pub fn wake_when_empty(&self) {
-        // Under the lock: whoever empties the queue afterwards sees the wish.
+        // Under the lock, so that the thread that empties the queue afterwards sees the flag.
         let outbox = self.outbox.lock();
         match outbox.queued_bytes {
             0 => self.wake.notify_one(),

@@ -77,8 +77,8 @@ impl ServedCall {
         self.changed.notify_all();
     }
 
-    /// Waits until something may be sent, and takes credit for `bytes`. False if the answer is not wanted any more, or there was no credit
-    /// for `patience`.
+    /// Waits until something may be sent, and takes credit for `bytes`. Returns false if the answer is not wanted any more, or there was no
+    /// credit for `patience`.
     pub(crate) fn take_credit(&self, bytes: usize, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         let mut credit = self.credit.lock();

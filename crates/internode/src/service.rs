@@ -8,8 +8,8 @@ use bytes::Bytes;
 use crate::kind::Kind;
 use crate::served::ServedCall;
 
-/// Answers requests of one kind. It is called by the threads of a lane, and may block. What it reads is bounded by the deadline of the thread
-/// (`env::patience`), which is set before; longer work looks at [`ServedCall::is_wanted`] now and then.
+/// Answers requests of one kind. It is called by the threads of a lane, and may block. Its reads end at the deadline of the thread
+/// (`env::patience`), which the caller sets; longer work checks [`ServedCall::is_wanted`] now and then.
 pub trait Service: Send + Sync {
     /// Answers a request.
     ///
@@ -47,12 +47,12 @@ pub struct Services {
 }
 
 impl Services {
-    /// None.
+    /// No services.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the service of a kind, in place of one before.
+    /// Adds the service of a kind, or replaces it.
     #[must_use]
     pub fn with(mut self, kind: Kind, service: Arc<dyn Service>) -> Self {
         self.by_kind.insert(kind, service);

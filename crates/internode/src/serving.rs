@@ -1,7 +1,7 @@
 //! [`Serving`]: the answers to the requests of one connection, made by threads of the lanes.
 //!
-//! While more answers wait to be sent than `unsent_bytes_max`, no further request of the connection is begun. So a node that reads slowly has at
-//! most that much here, and one answer for each thread. Not here: what the task of the connection does (`inbox`).
+//! While more answers wait to be sent than `unsent_bytes_max`, no further request of the connection is begun. So a node that reads slowly
+//! has at most that much here, and one answer for each thread. Not here: what the task of the connection does (`inbox`).
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ use crate::served::ServedCall;
 use crate::service::{Served, ServiceError, Services};
 use crate::traffic::CountedTraffic;
 
-/// Time between two looks at how much waits to be sent.
+/// Pause between two checks of how many bytes wait to be sent.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What all connections of other nodes share.
@@ -61,7 +61,7 @@ pub(crate) struct Request {
 }
 
 impl Serving {
-    /// For the requests of this node.
+    /// Serves the requests of the node `asker`.
     pub fn new(server: Arc<Server>, asker: Identity) -> Self {
         Self {
             counted: server.counting.of(asker.node),
@@ -97,7 +97,7 @@ impl Serving {
         self.answer(request);
     }
 
-    /// Gives the requests to threads that waited until answers are sent.
+    /// Gives the parked requests to threads, since answers were sent.
     pub fn resume(self: &Arc<Self>) {
         if self.sender.queued_bytes() >= self.server.options.unsent_bytes_max / 2 {
             return;
@@ -197,7 +197,7 @@ impl Serving {
                         false => (Code::Cancelled, String::new()),
                     });
                 }
-                // A node may give more credit than it takes bytes.
+                // A node may give credit for more bytes than it takes from the socket.
                 while self.sender.queued_bytes() >= options.unsent_bytes_max && call.is_wanted() {
                     call.pause(PAUSE);
                 }

@@ -9,24 +9,24 @@ use tokio::time::Instant;
 
 use crate::options::Options;
 
-/// What the side that connected knows of the other one.
+/// When the side that connected last heard of the other side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signs {
     /// When bytes last came.
     received_at: Instant,
-    /// When the ping was sent that nothing came after.
+    /// When the last ping was sent; `None` if bytes came after it.
     pinged_at: Option<Instant>,
     number: u64,
 }
 
-/// What is due.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Nothing before this time.
+    /// No action before this time.
     Nothing(Instant),
     /// A ping with this number.
     Ping(u64),
-    /// To give the node up: so long it was silent.
+    /// The node is given up: it was silent for this time.
     Dead(Duration),
 }
 
@@ -45,7 +45,7 @@ impl Signs {
         self.pinged_at = None;
     }
 
-    /// What is due. `busy_since`: since when answers are waited for.
+    /// The next action. `busy_since`: since when answers are awaited.
     pub fn due(&mut self, now: Instant, busy_since: Option<Instant>, options: &Options) -> Due {
         if let Some(pinged_at) = self.pinged_at {
             let dead_at = pinged_at + options.dead_after;
@@ -63,7 +63,7 @@ impl Signs {
             self.number += 1;
             return Due::Ping(self.number);
         }
-        // The first call after a pause does not wake the task that asks this.
+        // The first call after a pause does not wake the task that calls this, so the task looks again after half the time.
         let look_at = now + options.ping_after / 2;
         Due::Nothing(match busy_since {
             Some(_) => ping_at,

@@ -4,6 +4,6 @@ use tokio::sync::watch;
 
 /// Returns when the node stops.
 pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // An error means that nobody can tell any more: it has stopped.
+    // An error means that the sender is gone, so the node has stopped.
     let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
 }

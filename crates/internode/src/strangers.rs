@@ -1,8 +1,8 @@
-//! Those who connect to the port for other nodes by mistake, and the mistakes of this node.
+//! Recognises programs that connect to the port for other nodes by mistake, and shows what other programs answer to this node.
 
 use bytes::Bytes;
 
-/// What a connection begins with, as far as its first bytes tell.
+/// What the first bytes of a connection show about the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstBytes {
     /// A TLS handshake.
@@ -14,7 +14,7 @@ pub(crate) enum FirstBytes {
 }
 
 impl FirstBytes {
-    /// Bytes that decide.
+    /// Number of bytes that decide.
     pub const COUNT: usize = 4;
 
     /// Looks at the first bytes of a connection. Pure.

@@ -44,7 +44,7 @@ pub(crate) struct CountedTraffic {
 }
 
 impl CountedTraffic {
-    /// A request of so many bytes to this node has no answer.
+    /// Counts a request of this many bytes that the node did not answer.
     pub fn not_answered(&self, error: &CallError, bytes: usize) {
         match error {
             CallError::TimedOut => self.unanswered_in_time.add(bytes),
@@ -53,7 +53,7 @@ impl CountedTraffic {
     }
 
     pub fn traffic(&self) -> Traffic {
-        // Read first: no connection ends that was not counted.
+        // Read before `connected`: a connection that has ended is in both.
         let ended = self.ended.load(Relaxed);
         let connected = self.connected.load(Relaxed);
         Traffic {

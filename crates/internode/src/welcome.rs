@@ -35,7 +35,7 @@ impl Door {
     /// Receives a connection.
     ///
     /// # Errors
-    /// It is refused; the text is for this node's log. The other side was told, if it can understand that.
+    /// The connection is refused; the text is for this node's log. The other side was told why, if it can understand that.
     pub async fn receive(&self, tcp: TcpStream, peer: SocketAddr) -> Result<Welcomed, String> {
         let gone = |error: std::io::Error| error.to_string();
         tcp.set_nodelay(true).map_err(gone)?;
@@ -44,7 +44,7 @@ impl Door {
             return Err("it closed the connection at once".to_owned());
         }
         let is_tls = first == [TLS_HANDSHAKE];
-        // Without TLS although it is needed: who that is can only be seen in its bytes.
+        // Without TLS although it is required: the connection is read as plain text, since its bytes show which program it is.
         let encryption = self.encryption.as_deref().filter(|_| is_tls);
         let socket = Socket::accepted(tcp, encryption).map_err(gone)?;
         let mut receiver = Receiver::new(Role::Server);
@@ -117,7 +117,7 @@ impl Door {
                     Err(error) => return Err(refuse(socket, format!("a damaged greeting {error}")).await),
                 },
                 Err(error) => {
-                    // In CQL, for clients that came to the wrong port.
+                    // The answer is in CQL, for clients that came to the wrong port.
                     let mut answer = Vec::new();
                     error.encode_answer(&mut answer);
                     let _ = write(socket, &answer).await;

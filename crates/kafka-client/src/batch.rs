@@ -22,9 +22,9 @@ const MAGIC: u8 = 2;
 const COMPRESSION: i16 = 7;
 const LOG_TIME: i16 = 1 << 3;
 const CONTROL: i16 = 1 << 5;
-/// What a record takes beside its key, value and headers, at most.
+/// Maximum bytes of a record beside its key, value and headers.
 pub const RECORD_OVERHEAD_BYTES: usize = 32;
-/// What a batch takes beside its records.
+/// Bytes of a batch beside its records.
 pub const BATCH_OVERHEAD_BYTES: usize = HEAD_BYTES;
 
 /// A record to send.
@@ -84,19 +84,19 @@ pub fn encode<'a>(entries: impl Iterator<Item = Entry<'a>> + Clone) -> Vec<u8> {
 /// A batch that a broker sent.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// The offset of its first record, also if that is missing.
+    /// The offset of its first record, even if that record is missing.
     pub base_offset: i64,
-    /// The offset of its last record, also if that is missing.
+    /// The offset of its last record, even if that record is missing.
     pub last_offset: i64,
-    /// The newest time of its records. With `LogAppendTime`, that of all.
+    /// The newest time of its records. With `LogAppendTime`, the time of all its records.
     pub max_time_millis: i64,
     /// Whether the times are those of the log (`LogAppendTime`).
     pub has_log_time: bool,
-    /// Whether it is one of Kafka's own marks, which say nothing to readers.
+    /// Whether it is one of Kafka's own marks, which readers ignore.
     pub is_control: bool,
     attributes: i16,
     count: i32,
-    /// From the checksum on.
+    /// The bytes from the checksum on.
     checked: Bytes,
 }
 
@@ -111,7 +111,7 @@ pub struct Entered {
     pub value: Option<Bytes>,
 }
 
-/// Takes the next batch off the bytes of a partition. `None`: the rest is empty, or a batch that was cut.
+/// Takes the next batch off the bytes of a partition. `None` if the rest is empty, or an incomplete batch.
 ///
 /// # Errors
 /// No batch begins here.

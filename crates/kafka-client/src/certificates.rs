@@ -1,4 +1,4 @@
-//! Whom a connection with TLS trusts.
+//! The issuers of certificates that a connection with TLS trusts.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::Error;
 
-/// The configuration of encrypted connections. `issuers` is PEM; `None` trusts whom the system trusts.
+/// The configuration of encrypted connections. `issuers` is PEM; `None` trusts the issuers that the system trusts.
 pub(crate) fn client_config(issuers: Option<&[u8]>) -> Result<Arc<ClientConfig>, Error> {
     let problem = |problem: String| {
         Error::Refused(format!(

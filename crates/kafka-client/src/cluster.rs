@@ -1,4 +1,4 @@
-//! [`Cluster`]: who leads which partition, kept up to date by a task.
+//! [`Cluster`]: which broker leads which partition, kept up to date by a task.
 //!
 //! Several brokers are asked at a time, each some moments after the one before it, and the first answer counts: a broker that hangs costs
 //! these moments and no more. A leader with an older epoch than one that was seen already is not believed, so a broker that was cut off
@@ -16,12 +16,12 @@ use tokio::time::{sleep, timeout};
 use crate::messages::{Metadata, MetadataAnswer};
 use crate::{Connection, Connector, Error, Options, codes};
 
-/// So much later than the one before it, the next broker is asked.
+/// The next broker is asked this much later than the one before it.
 const STAGGER: Duration = Duration::from_millis(150);
-/// The view is renewed at most this often, and at least that often.
+/// The view is renewed at most once in `RENEW_MIN`, and at least once in `RENEW_MAX`.
 const RENEW_MIN: Duration = Duration::from_millis(50);
 const RENEW_MAX: Duration = Duration::from_secs(60);
-/// While a broker is silent for this time, others are asked who leads. Longer than brokers hold answers back that have no news.
+/// While a broker is silent for this time, others are asked for the leaders. Longer than brokers hold back an answer without records.
 const RENEW_WAITING: Duration = Duration::from_millis(350);
 /// A view without all leaders is renewed at least this often.
 const RENEW_INCOMPLETE_MAX: Duration = Duration::from_secs(1);
@@ -35,11 +35,11 @@ pub struct View {
     pub brokers: BTreeMap<i32, String>,
     /// The broker that takes requests for the controller.
     pub controller: i32,
-    /// Partitions by their topic and number. A topic that is not known is not here.
+    /// Partitions by their topic and number. Unknown topics are left out.
     pub topics: BTreeMap<String, BTreeMap<i32, Partition>>,
     /// Topics that this login may not see.
     pub denied: Vec<String>,
-    /// Why this view could not be renewed; the rest is that of the last one.
+    /// Why the last renewal failed: then the rest is the view before it. `None` if it succeeded.
     pub trouble: Option<Error>,
 }
 
@@ -50,7 +50,7 @@ pub struct Partition {
     pub leader: Option<i32>,
     /// Grows with each election.
     pub epoch: i32,
-    /// Brokers that have it.
+    /// Number of brokers that have it.
     pub replicas: usize,
 }
 
@@ -60,7 +60,7 @@ impl View {
         self.topics.get(topic)?.get(&partition)?.leader
     }
 
-    /// The next view: what a broker said, where it does not go back behind this one. Pure.
+    /// The next view: the answer of a broker, except where that is older than this view. Pure.
     fn renewed(&self, answer: MetadataAnswer) -> Self {
         let brokers = answer.brokers.into_iter();
         let mut next = Self {
@@ -97,7 +97,7 @@ impl View {
     }
 }
 
-/// Who leads which partition.
+/// Knows which broker leads which partition.
 pub struct Cluster {
     connector: Connector,
     topics: Vec<String>,
@@ -131,7 +131,7 @@ impl Cluster {
         Arc::clone(&self.view.borrow())
     }
 
-    /// Follows the views.
+    /// A channel that always has the newest view.
     pub fn views(&self) -> watch::Receiver<Arc<View>> {
         self.view.subscribe()
     }
@@ -152,13 +152,13 @@ impl Cluster {
         }
     }
 
-    /// Keeps the view up to date, without an end.
+    /// Keeps the view up to date; never returns.
     pub async fn run(&self) {
         let mut connection = None;
         let mut pause = RENEW_MIN;
         loop {
-            // A view that is not asked for is renewed now and then, so that brokers that are replaced one after another stay known; and soon
-            // while a partition has no leader.
+            // Without a request the view is renewed now and then, so that brokers that are replaced one after another stay known; and
+            // soon while a partition has no leader.
             pause = match self.is_complete(&self.view()) {
                 true => RENEW_MIN,
                 false => (2 * pause).min(RENEW_INCOMPLETE_MAX),
@@ -199,7 +199,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The first answer, and who gave it. The error is that of the last broker.
+    /// The first answer, and the connection that it came over. The error is that of the last broker.
     async fn first_answer(
         &self,
         view: &View,
@@ -212,7 +212,7 @@ impl Cluster {
                 addresses.push(address);
             }
         }
-        // Not the same one first each time: it may be the one that hangs.
+        // Begins with another broker each time: the first one may be the one that hangs.
         let first = usize::try_from(view.number).unwrap_or(0) % addresses.len().max(1);
         addresses.rotate_left(first);
         let ask = |address: String, open: Option<Connection>| async move {
@@ -257,7 +257,7 @@ impl Cluster {
     /// Opens a connection to a broker of the newest view.
     ///
     /// # Errors
-    /// It is not known, or does not answer.
+    /// The broker is not known, or does not answer.
     pub async fn connect_to(&self, broker: i32) -> Result<Connection, Error> {
         let view = self.view();
         match view.brokers.get(&broker) {

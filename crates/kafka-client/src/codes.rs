@@ -22,7 +22,7 @@ codes! {
     OFFSET_OUT_OF_RANGE = 1;
     /// A batch has a wrong checksum.
     CORRUPT_MESSAGE = 2;
-    /// Not there, or not seen yet.
+    /// The topic or partition does not exist, or the broker does not know it yet.
     UNKNOWN_TOPIC_OR_PARTITION = 3;
     /// An election is under way.
     LEADER_NOT_AVAILABLE = 5;
@@ -34,7 +34,7 @@ codes! {
     MESSAGE_TOO_LARGE = 10;
     /// A name that no topic may have.
     INVALID_TOPIC_EXCEPTION = 17;
-    /// A batch is larger than a segment of the topic.
+    /// An invalid number of partitions.
     RECORD_LIST_TOO_LARGE = 18;
     /// Too few replicas are in sync; nothing was appended.
     NOT_ENOUGH_REPLICAS = 19;
@@ -58,7 +58,7 @@ codes! {
     INVALID_PARTITIONS = 37;
     /// More replicas than brokers.
     INVALID_REPLICATION_FACTOR = 38;
-    /// A setting that cannot be.
+    /// An invalid setting.
     INVALID_CONFIG = 40;
     /// Another broker is the controller.
     NOT_CONTROLLER = 41;
@@ -70,7 +70,7 @@ codes! {
     KAFKA_STORAGE_ERROR = 56;
     /// Name or password is wrong.
     SASL_AUTHENTICATION_FAILED = 58;
-    /// A newer leader does not know its end yet.
+    /// A newer leader does not know the end of the partition yet.
     OFFSET_NOT_AVAILABLE = 78;
     /// A record is wrong.
     INVALID_RECORD = 87;

@@ -22,10 +22,10 @@ use crate::{Credentials, Error, Mechanism, Options, codes};
 
 /// The longest answer that is read: a fetch brings a few MiB, or one batch that is larger.
 const ANSWER_BYTES_MAX: usize = 128 << 20;
-/// Memory for an answer before its bytes are there.
+/// Bytes of memory for an answer before its bytes have arrived.
 const ANSWER_BYTES_AT_FIRST: usize = 256 << 10;
 const CLIENT: &str = "ilion";
-/// A connection that was not used for this time may have been closed: brokers do that after ten minutes, what is in between earlier.
+/// A connection that was not used for this time may have been closed: brokers do that after ten minutes, devices in between earlier.
 const IDLE_MAX: Duration = Duration::from_secs(240);
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -43,7 +43,7 @@ pub struct Connection {
 /// Opens connections.
 pub struct Connector {
     options: Options,
-    /// `None`: they are not encrypted.
+    /// `None`: connections are not encrypted.
     encryption: Option<TlsConnector>,
 }
 
@@ -112,7 +112,7 @@ impl Connection {
         &self.address
     }
 
-    /// Whether it can be asked: no request was given up, and it was used lately.
+    /// Whether it can take a request: no request was given up, and it was used lately.
     pub fn is_usable(&self) -> bool {
         self.is_usable && self.last_used.elapsed() < IDLE_MAX
     }
@@ -185,7 +185,7 @@ impl Connection {
         let answer = self.exchange(&ApiVersions {}).await?;
         for (key, version, name) in REQUESTS {
             let spoken = answer.requests.iter().find(|spoken| spoken.key == *key);
-            // Brokers without a login may leave its requests out.
+            // Brokers without logins may not list the requests of logins.
             let is_spoken = spoken.is_none_or(|spoken| (spoken.min..=spoken.max).contains(version));
             if !is_spoken || (spoken.is_none() && !name.starts_with("Sasl")) {
                 return Err(Error::Refused(format!(

@@ -6,7 +6,7 @@ pub enum Error {
     /// It may pass: a broker is down, slow, or lost its role. The request may have been executed.
     #[error("{0}")]
     Unreachable(String),
-    /// The certificates or a setting are wrong: who gave them must act.
+    /// The certificates or a setting are wrong: the user who set them must act.
     #[error("{0}")]
     Refused(String),
     /// The brokers do not accept the login.
@@ -17,7 +17,7 @@ pub enum Error {
     Denied {
         /// What was asked for.
         what: String,
-        /// Their reason.
+        /// The reason of the brokers.
         problem: String,
     },
 }

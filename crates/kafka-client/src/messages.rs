@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use crate::wire::{Wire, message};
 
-/// A request: its number in the protocol, its version, and what answers it.
+/// A request: its number in the protocol, its version, and the type of its answer.
 pub trait Request: Wire {
-    /// What answers it.
+    /// The type of its answer.
     type Answer: Wire;
     /// Its number in the protocol.
     const KEY: i16;
@@ -56,7 +56,7 @@ message! {
         acks: i16,
         /// How long the broker waits for them.
         timeout_millis: i32,
-        /// What is appended where.
+        /// The batches, by topic.
         topics: Vec<ProduceTopic>,
     }
     /// Batches of a topic.
@@ -80,14 +80,14 @@ message! {
         /// How long the broker held the answer back because of a quota.
         throttle_millis: i32,
     }
-    /// What became of the batches of a topic.
+    /// The outcome for a topic.
     struct ProducedTopic {
         /// Its name.
         name: String,
         /// By partition.
         partitions: Vec<ProducedPartition>,
     }
-    /// What became of a batch.
+    /// The outcome for a batch.
     struct ProducedPartition {
         /// The partition.
         index: i32,
@@ -120,9 +120,9 @@ message! {
         replica_id: i32,
         /// How long the broker waits for `min_bytes`.
         max_wait_millis: i32,
-        /// The answer comes at once if there is so much.
+        /// The broker answers at once if it has this many bytes.
         min_bytes: i32,
-        /// About the largest answer; the first batch may be larger.
+        /// Approximate maximum size of the answer in bytes; the first batch may be larger.
         max_bytes: i32,
         /// 0: records of transactions that are not committed, too.
         isolation_level: i8,
@@ -130,9 +130,9 @@ message! {
         session_id: i32,
         /// -1: no session.
         session_epoch: i32,
-        /// What is read.
+        /// The partitions to read, by topic.
         topics: Vec<FetchTopic>,
-        /// Of a session: what is not read any more.
+        /// Partitions that a session does not read any more.
         forgotten: Vec<ForgottenTopic>,
     }
     /// Partitions of a topic that are read.
@@ -148,11 +148,11 @@ message! {
         index: i32,
         /// -1: not known.
         current_leader_epoch: i32,
-        /// From where.
+        /// The offset to read from.
         fetch_offset: i64,
         /// -1: a consumer.
         log_start_offset: i64,
-        /// About how much at most.
+        /// Approximate maximum number of bytes of this partition.
         max_bytes: i32,
     }
     /// Partitions that leave a session.
@@ -199,9 +199,9 @@ message! {
     }
     /// A transaction that was given up.
     struct AbortedTransaction {
-        /// Whose it was.
+        /// The producer of the transaction.
         producer_id: i64,
-        /// Where it began.
+        /// The first offset of the transaction.
         first_offset: i64,
     }
 }
@@ -261,7 +261,7 @@ message! {
         timestamp: i64,
         /// The offset.
         offset: i64,
-        /// Who leads, by epoch.
+        /// The epoch of the leader.
         leader_epoch: i32,
     }
 }
@@ -271,7 +271,7 @@ message! {
     struct Metadata {
         /// Null: all topics.
         topics: Option<Vec<String>>,
-        /// Whether topics come into being by being asked for.
+        /// Whether the brokers create topics that are missing.
         allow_auto_topic_creation: bool,
     }
     /// Answers [`Metadata`].
@@ -321,9 +321,9 @@ message! {
         leader_epoch: i32,
         /// Brokers that have it.
         replicas: Vec<i32>,
-        /// Those in sync.
+        /// Replicas that are in sync.
         in_sync: Vec<i32>,
-        /// Those that are down.
+        /// Replicas that are down.
         offline: Vec<i32>,
     }
 }
@@ -349,19 +349,19 @@ message! {
     }
     /// Begins a login.
     struct SaslHandshake {
-        /// How the password is shown.
+        /// Name of the mechanism.
         mechanism: String,
     }
     /// Answers [`SaslHandshake`].
     struct SaslHandshakeAnswer {
         /// Code of an error, or 0.
         error: i16,
-        /// What the broker permits.
+        /// The mechanisms that the broker permits.
         mechanisms: Vec<String>,
     }
     /// A step of a login.
     struct SaslAuthenticate {
-        /// Of the mechanism.
+        /// The client's message of the mechanism.
         bytes: Bytes,
     }
     /// Answers [`SaslAuthenticate`].
@@ -370,7 +370,7 @@ message! {
         error: i16,
         /// More about the error.
         message: Option<String>,
-        /// Of the mechanism.
+        /// The broker's message of the mechanism.
         bytes: Bytes,
         /// How long the connection may live; 0: no limit.
         lifetime_millis: i64,
@@ -384,20 +384,20 @@ message! {
         topics: Vec<CreateTopic>,
         /// How long the broker waits for it.
         timeout_millis: i32,
-        /// Whether nothing is created.
+        /// Whether the broker only checks the request, and creates nothing.
         validate_only: bool,
     }
     /// A topic to create.
     struct CreateTopic {
         /// Its name.
         name: String,
-        /// How many partitions; -1: as the brokers are set.
+        /// How many partitions; -1: the default of the brokers.
         partitions: i32,
-        /// How many replicas; -1: as the brokers are set.
+        /// How many replicas; -1: the default of the brokers.
         replication_factor: i16,
         /// Empty: the brokers choose.
         assignments: Vec<Assignment>,
-        /// Settings that are not those of the brokers.
+        /// Settings that differ from those of the brokers.
         configs: Vec<TopicConfig>,
     }
     /// The brokers of a partition.
@@ -421,7 +421,7 @@ message! {
         /// By topic.
         topics: Vec<CreatedTopic>,
     }
-    /// What became of a topic.
+    /// The outcome for a topic.
     struct CreatedTopic {
         /// Its name.
         name: String,
@@ -432,12 +432,12 @@ message! {
     }
     /// Asks for the settings of topics or brokers.
     struct DescribeConfigs {
-        /// Of what.
+        /// The topics or brokers.
         resources: Vec<DescribeResource>,
         /// Whether the answer says where values come from.
         include_synonyms: bool,
     }
-    /// What has settings.
+    /// A topic or broker, and the settings that are wanted.
     struct DescribeResource {
         /// 2: a topic.
         kind: i8,
@@ -478,7 +478,7 @@ message! {
         source: i8,
         /// Whether the value is secret, and not in the answer.
         is_sensitive: bool,
-        /// Where it comes from, step by step.
+        /// All sources of the value.
         synonyms: Vec<SettingSynonym>,
     }
     /// A source of a setting.
@@ -493,7 +493,7 @@ message! {
 }
 
 message! {
-    /// Deletes what partitions have below offsets.
+    /// Deletes the first records of partitions, up to an offset.
     struct DeleteRecords {
         /// By topic.
         topics: Vec<DeleteRecordsTopic>,
@@ -511,7 +511,7 @@ message! {
     struct DeleteRecordsPartition {
         /// The partition.
         index: i32,
-        /// What is below is deleted.
+        /// Records below this offset are deleted.
         offset: i64,
     }
     /// Answers [`DeleteRecords`].

@@ -1,9 +1,9 @@
-//! Where the brokers are, and how they are spoken to.
+//! Where the brokers are, and how to connect to them.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How brokers are spoken to.
+/// How to connect to brokers.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `host:port` of some brokers; these name the others.
@@ -17,18 +17,18 @@ pub struct Options {
 /// Encryption and login of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Security {
-    /// Encrypts.
+    /// Whether connections are encrypted (TLS).
     pub is_encrypted: bool,
-    /// PEM with the certificates of who may issue those of the brokers; `None`: those that the system trusts.
+    /// PEM with the certificates of the issuers to trust; `None`: those that the system trusts.
     pub issuers: Option<Vec<u8>>,
-    /// Logs in.
+    /// The login; `None`: no login.
     pub credentials: Option<Credentials>,
 }
 
 /// A login by SASL.
 #[derive(Clone)]
 pub struct Credentials {
-    /// How the password is shown.
+    /// The mechanism, which decides whether the brokers see the password.
     pub mechanism: Mechanism,
     /// The user.
     pub username: String,

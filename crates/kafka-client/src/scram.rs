@@ -1,7 +1,7 @@
 //! SCRAM (RFC 5802): a login that does not show the password.
 //!
-//! The client proves that it knows the password, and the broker that it knows what belongs to it. [`Scram`] has the three messages of the
-//! client; who sends them is `connection`. Passwords are taken as they are: those with letters beyond ASCII must be in the form
+//! The client proves that it knows the password, and the broker that it knows the keys derived from it. [`Scram`] has the three messages
+//! of the client; `connection` sends them. Passwords are taken as they are: those with letters beyond ASCII must be in the form
 //! (SASLprep) that the broker stored.
 
 use std::num::NonZeroU32;

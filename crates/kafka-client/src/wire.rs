@@ -44,10 +44,10 @@ pub trait Wire: Sized {
     /// Appends its bytes.
     fn encode(&self, out: &mut Writer);
 
-    /// Reads it.
+    /// Reads a value.
     ///
     /// # Errors
-    /// The bytes are none of this type. What they ask for beyond their own size is not allocated.
+    /// The bytes are no value of this type. A length or count beyond the bytes that are there allocates no memory.
     fn decode(input: &mut Input<'_>) -> Result<Self, Error>;
 }
 
@@ -124,7 +124,7 @@ impl Wire for Bytes {
         out.bytes32(self);
     }
 
-    /// Null is no bytes.
+    /// Null is read as no bytes.
     fn decode(input: &mut Input<'_>) -> Result<Self, Error> {
         let error = input.reader.error("bytes");
         let Some(length) = Input::length(i32::decode(input)?.into(), error)? else {
@@ -141,7 +141,7 @@ impl<T: Wire> Wire for Vec<T> {
         self.iter().for_each(|value| value.encode(out));
     }
 
-    /// Null is an empty array.
+    /// Null is read as an empty array.
     fn decode(input: &mut Input<'_>) -> Result<Self, Error> {
         Ok(Option::decode(input)?.unwrap_or_default())
     }

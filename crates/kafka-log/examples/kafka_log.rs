@@ -6,10 +6,10 @@
 //! kafka_log delete URL log=N below=OFFSET
 //! kafka_log latency URL [name=value]..                   from acknowledgement to delivery in one process
 //! ```
-//! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs` (ends then),
-//! `until=stdin` (an append or a tail goes on at least until its standard input ends), `in-flight` (64), `bytes` (of a body, 260: with envelope
-//! and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when nothing came for so many seconds, 3), `from` (offset in the logs
-//! of tablets, 0), `ca` (file with who issues the certificates of brokers: TLS), `user`, `password`,
+//! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs`
+//! (ends then), `until=stdin` (an append or a tail goes on at least until its standard input ends), `in-flight` (64), `bytes` (of a body,
+//! 260: with envelope and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when nothing came for this many seconds,
+//! 3), `from` (offset in the logs of tablets, 0), `ca` (file with the certificates of the trusted issuers: TLS), `user`, `password`,
 //! `sasl` (plain, scram-sha-256, scram-sha-512). What happened and the figures go to standard error. Exit code 1: it failed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for tests")]
@@ -125,7 +125,7 @@ struct Progress {
     refused: u64,
     problem: Option<String>,
     last: HashMap<u32, Instant>,
-    /// Between two acknowledgements of the same log.
+    /// The longest time between two acknowledgements of the same log.
     longest_gap: Duration,
 }
 
@@ -290,7 +290,7 @@ fn latency(logs: &KafkaLogs, settings: &Settings) {
     let mut tail = logs.tail(&[]).unwrap();
     let mut ends: HashMap<u32, u64> = HashMap::new();
     let acknowledged: Arc<Mutex<HashMap<(u32, u64), Instant>>> = Arc::default();
-    // Where each log ends: one record each.
+    // Appends one record to each log, to find where it ends.
     for index in 0..settings.number("tablets", 16) {
         let log = settings.log(index);
         let (sender, receiver) = std::sync::mpsc::channel();

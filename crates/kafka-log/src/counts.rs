@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-/// What was counted since the logs were opened.
+/// Counts since the logs were opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogCounts {
     /// Requests with records that brokers have answered.
@@ -39,7 +39,7 @@ impl Counting {
         }
     }
 
-    /// A broker says that a log ends here. An older answer may come later, so the end never moves back.
+    /// Notes that a log ends here, as a broker says. An older answer may come later, so the end never moves back.
     pub(crate) fn reach(&self, log: u32, end: i64) {
         let end = u64::try_from(end).unwrap_or(0);
         let mut ends = self.ends.lock();

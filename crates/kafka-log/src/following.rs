@@ -1,6 +1,6 @@
-//! [`Following`]: what a tail reads, and what has come. Pure: it asks no broker, and the clock is a parameter.
+//! [`Following`]: which logs a tail reads, and what has arrived. Pure: it asks no broker, and the clock is a parameter.
 //!
-//! Each change of what is read gives a log a new turn, so an answer to a question from before the change is not taken for a newer one.
+//! When a log is read from another offset, it gets a new turn. So an answer to a request from before the change is recognised and dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::frame;
 
-/// A call returns about so many bytes.
+/// A call of [`Following::take`] returns about this many bytes.
 const CALL_BYTES: usize = 2 << 20;
 
 /// A log that is read.
@@ -20,15 +20,15 @@ const CALL_BYTES: usize = 2 << 20;
 struct Followed {
     next: i64,
     turn: u64,
-    /// It is not asked for before this time: it failed.
+    /// The log is not requested before this time, since it failed.
     not_before: Option<Instant>,
     /// When a broker last answered for it, or when it was first asked for.
     answered: Instant,
-    /// An answer did not have its next batch, which is there.
+    /// True if an answer did not have the next batch of the log, although the log has one.
     is_left_out: bool,
 }
 
-/// A question for the records of a log.
+/// A request for the records of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub log: u32,
@@ -41,28 +41,28 @@ enum Come {
     Failed(TailError),
 }
 
-/// What a tail reads, and what has come.
+/// The logs that a tail reads, and the batches that have arrived.
 pub(crate) struct Following {
     cluster: Uuid,
     logs: BTreeMap<u32, Followed>,
     come: VecDeque<Come>,
     bytes: usize,
     turns: u64,
-    /// The log that was asked for first; the next one is the next time.
+    /// The log that the last requests began with; the next ones begin with the log after it.
     first: u32,
     /// The last failure, for messages.
     trouble: Option<String>,
     told: Option<Instant>,
 }
 
-/// What the start and the end of a log say about an offset that a broker does not have.
+/// Where an offset that a broker does not have is, according to the start and the end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Range {
     /// It was deleted; the log starts here.
     Deleted(u64),
     /// The log ends here, below the offset.
     Shorter(i64),
-    /// It is there, after all.
+    /// The log has it, after all.
     Within,
 }
 
@@ -89,7 +89,7 @@ impl Following {
         }
     }
 
-    /// Bytes that have come and were not taken.
+    /// Bytes that have arrived and were not taken yet.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -117,7 +117,8 @@ impl Following {
         self.bytes = self.come.iter().map(Come::bytes).sum();
     }
 
-    /// What to ask the broker for that leads `is_led` logs. They begin with another one each time, since an answer has most of the first.
+    /// The requests for the broker that leads `is_led` logs. They begin with another log each time, since most of an answer is of the
+    /// first log.
     pub(crate) fn ask(&mut self, now: Instant, is_led: impl Fn(u32) -> bool) -> Vec<Asked> {
         let first = self.first;
         let logs = self.logs.range(first..).chain(self.logs.range(..first));
@@ -140,7 +141,7 @@ impl Following {
         asked
     }
 
-    /// When [`Following::ask`] has something that it does not have now; `None` if that does not come with time.
+    /// When [`Following::ask`] will return a log that it does not return now; `None` if no time changes that.
     pub(crate) fn ready_at(&self, is_led: impl Fn(u32) -> bool) -> Option<Instant> {
         let led = self.logs.iter().filter(|(log, _)| is_led(**log));
         led.filter_map(|(_, followed)| followed.not_before).min()
@@ -151,7 +152,7 @@ impl Following {
         (followed.turn == asked.turn && followed.next == asked.next).then_some(followed)
     }
 
-    /// Takes batches that a broker sent, which has records up to an end. The last batch may be cut.
+    /// Takes batches from a broker, where the log ends at `end`. The last batch may be incomplete.
     pub(crate) fn receive(&mut self, asked: Asked, mut bytes: Bytes, end: i64, now: Instant) {
         let Some(followed) = self.current(asked) else {
             return;
@@ -186,7 +187,7 @@ impl Following {
         }
     }
 
-    /// A log failed, which does not pass: it is not read any more. What came before is still delivered.
+    /// Notes a failure that does not pass: the log is not read any more. Records that came before are still delivered.
     pub(crate) fn fail(&mut self, asked: Asked, error: TailError) {
         if self
             .logs
@@ -198,7 +199,7 @@ impl Following {
         }
     }
 
-    /// A log failed, which may pass: it is asked for again after a time.
+    /// Notes a failure that may pass: the log is requested again after `until`.
     pub(crate) fn put_off(&mut self, asked: Asked, trouble: &str, until: Instant) {
         self.note(trouble);
         if let Some(followed) = self.current(asked) {
@@ -211,12 +212,12 @@ impl Following {
         self.trouble = Some(trouble.to_owned());
     }
 
-    /// Whether [`Following::take`] has something.
+    /// Whether [`Following::take`] has records or a failure to return.
     pub(crate) fn has_come(&self) -> bool {
         !self.come.is_empty()
     }
 
-    /// The next records; those before a failure come without it.
+    /// The next records, or a failure. Records before a failure are returned first.
     pub(crate) fn take(&mut self) -> Result<Vec<Delivered>, TailError> {
         let (mut delivered, mut bytes) = (Vec::new(), 0);
         while bytes < CALL_BYTES {
@@ -240,7 +241,7 @@ impl Following {
         Ok(delivered)
     }
 
-    /// Logs that no broker has answered for, for so long. It is said once in this time.
+    /// The logs that no broker has answered for, for the time `after`. They are reported once in this time.
     pub(crate) fn unreachable(&mut self, now: Instant, after: Duration) -> Option<TailError> {
         let is_silent = |since: Instant| now.saturating_duration_since(since) >= after;
         if self.told.is_some_and(|told| !is_silent(told)) {

@@ -13,7 +13,7 @@ use ilion_commitlog::{ENVELOPE_BYTES, Envelope, Record};
 use uuid::Uuid;
 
 const VERSION: u8 = 1;
-/// What a value has beside the payload.
+/// Bytes of a value beside the payload.
 pub(crate) const HEAD_BYTES: usize = 21;
 
 pub(crate) fn encode(cluster: Uuid, envelope: &Envelope<'_>) -> Bytes {

@@ -95,7 +95,7 @@ impl KafkaLogs {
         })
     }
 
-    /// What was counted since the logs were opened.
+    /// Counts since the logs were opened.
     pub fn counts(&self) -> LogCounts {
         self.inner.counting.counts()
     }
@@ -149,7 +149,7 @@ impl SharedLogs for KafkaLogs {
         Capabilities {
             record_bytes_max: self.inner.options.record_bytes_max,
             is_shared: true,
-            // Of one machine: others have the record.
+            // The power loss of one machine: other brokers have the record.
             survives_power_loss: self.inner.options.replication_factor > 1,
         }
     }

@@ -18,7 +18,7 @@ use crate::{Missing, Options};
 const TOPIC: i8 = 2;
 /// Brokers learn of a new topic one after another; this is long enough.
 const APPEARING_MAX: Duration = Duration::from_secs(30);
-/// A broker that does not know a new topic yet is asked again after so long.
+/// A broker that does not know a new topic yet is asked again after this time.
 const APPEARING_AGAIN: Duration = Duration::from_millis(100);
 
 /// Why the logs cannot be opened.
@@ -32,10 +32,10 @@ pub enum OpenError {
     NoBroker {
         /// The addresses.
         brokers: String,
-        /// What the last one did.
+        /// The error of the last broker.
         problem: String,
     },
-    /// The options are wrong, or the brokers refuse the login or an action: who runs Ilion or the brokers must act.
+    /// The options are wrong, or the brokers refuse the login or an action: the operator of Ilion or of the brokers must act.
     #[error("{0}")]
     Refused(String),
     /// The topics are not as they must be. Each problem names the command that mends it.
@@ -46,7 +46,7 @@ pub enum OpenError {
     },
 }
 
-/// Connects, creates topics that are missing, and checks those that are there. A task of the runtime keeps what the cluster knows up to date.
+/// Connects, creates topics that are missing, and checks those that exist. A task of the runtime keeps the view of the cluster up to date.
 pub(crate) async fn open(options: &Options, topics: &Topics) -> Result<Arc<Cluster>, OpenError> {
     if let Some(problem) = options.problem() {
         return Err(OpenError::Refused(problem));
@@ -146,7 +146,7 @@ async fn create(cluster: &Cluster, options: &Options, missing: &[(&str, u32)]) -
     let mut connection = cluster.connect_to(controller).await.map_err(explain)?;
     let answer = connection.ask(&request, APPEARING_MAX).await.map_err(explain)?;
     for topic in answer.topics {
-        // Another node may have been faster.
+        // Another node may have created it first.
         if ![codes::NONE, codes::TOPIC_ALREADY_EXISTS].contains(&topic.error) {
             let code = codes::name(topic.error);
             let message = topic.message.unwrap_or_default();

@@ -27,11 +27,12 @@ pub struct Options {
     pub record_bytes_max: u32,
     /// A record that is not acknowledged in this time is given up.
     pub append_timeout: Duration,
-    /// Bytes of records on their way to the brokers. A record above is on its way alone.
+    /// Maximum bytes of records on their way to the brokers. A larger record is sent alone.
     pub append_bytes_max: usize,
-    /// Records of a log on their way. Replicas know repeated records among the newest 1024 of a sender, so it must be below that.
+    /// Maximum number of records of a log on their way. Must be below 1024: replicas recognise repeated records among the newest 1024 of
+    /// a sender.
     pub append_records_max: usize,
-    /// Bytes that a tail reads ahead of its caller, beside one answer of each broker.
+    /// Maximum bytes that a tail reads ahead of its caller, beside one answer of each broker.
     pub tail_bytes_max: usize,
     /// A log that a tail cannot reach for this time is reported.
     pub unreachable_after: Duration,
@@ -70,7 +71,7 @@ impl Options {
         }
     }
 
-    /// What a message says about a wrong option; `None` if all are right. Pure.
+    /// The message about a wrong option; `None` if all are right. Pure.
     pub(crate) fn problem(&self) -> Option<String> {
         if self.tablets == 0 || self.meta_log < self.tablets || i32::try_from(self.tablets).is_err() {
             return Some(format!(

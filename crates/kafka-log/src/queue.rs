@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use ilion_commitlog::{AppendCallback, AppendError};
 
-/// A batch of a log has about so many bytes.
+/// A batch of a log has about this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// A record on its way. It calls back once, at the latest when it is dropped.
@@ -32,12 +32,12 @@ impl Pending {
         }
     }
 
-    /// It is in the log.
+    /// Reports that the record is in the log, at this offset.
     pub(crate) fn acknowledge(mut self, offset: u64) {
         self.call(Ok(offset));
     }
 
-    /// It is given up.
+    /// Reports that the record is given up.
     pub(crate) fn give_up(mut self, problem: &str) {
         self.fail(problem);
     }
@@ -72,7 +72,7 @@ struct Waiting {
     /// Records that are not settled, those with a broker included.
     count: usize,
     is_with_broker: bool,
-    /// It is not sent before this time: the last attempt failed.
+    /// The log is not sent before this time: the last attempt failed.
     not_before: Option<Instant>,
 }
 
@@ -81,7 +81,7 @@ struct Waiting {
 pub(crate) struct Queue {
     logs: BTreeMap<u32, Waiting>,
     bytes: usize,
-    /// The log that was taken last. The next ones come first the next time.
+    /// The log that was taken last; the next call begins with the log after it.
     last_taken: u32,
 }
 
@@ -109,7 +109,7 @@ impl Queue {
         waiting.records.push_back(record);
     }
 
-    /// Takes what can go to the broker that leads `is_led` logs now.
+    /// Takes the records that can be sent now to the broker that leads `is_led` logs.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -151,7 +151,7 @@ impl Queue {
             .min()
     }
 
-    /// What was taken is settled: so many records and bytes of a log, which may have the next batch sent.
+    /// Settles this number of records and bytes that were taken from a log, whose next batch may then be sent.
     pub(crate) fn settle(&mut self, log: u32, count: usize, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
         if let Some(waiting) = self.logs.get_mut(&log) {
@@ -164,7 +164,7 @@ impl Queue {
         }
     }
 
-    /// What was taken comes back, and is not sent before a time. Returns what is too late by now, which is settled.
+    /// Puts records back that were taken; they are not sent before `not_before`. Settles and returns the records that are too late by now.
     pub(crate) fn put_back(&mut self, taken: Taken, now: Instant, not_before: Instant) -> Vec<Pending> {
         let Some(waiting) = self.logs.get_mut(&taken.log) else {
             return taken.records;
@@ -177,11 +177,11 @@ impl Queue {
         self.expire(now)
     }
 
-    /// Takes out what waits and is too late; it is settled.
+    /// Settles and returns the waiting records that are too late.
     pub(crate) fn expire(&mut self, now: Instant) -> Vec<Pending> {
         let mut expired = Vec::new();
         for waiting in self.logs.values_mut() {
-            // Deadlines ascend: all records have the same time.
+            // Deadlines ascend: all records have the same time limit.
             while waiting
                 .records
                 .front()

@@ -1,7 +1,7 @@
 //! [`Reading`]: fetches what a tail follows, with a task for each broker.
 //!
-//! A task asks its broker for all logs that the broker leads in one request, which the broker holds until there is something. An answer
-//! that does not come in time ends the connection; meanwhile other brokers are asked who leads.
+//! A task asks its broker for all logs that the broker leads in one request, which the broker answers when there are records. An answer
+//! that does not come in time ends the connection; meanwhile other brokers are asked for the leaders.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::counts::{Counting, add_one};
 use crate::following::{Asked, Following, Range, judge_range};
 use crate::topics::Topics;
 
-/// A broker without news answers after this time. A log that is added to what is read waits for it at most.
+/// A broker without new records answers after this time. It is also the longest wait of a log that is added to the reads.
 const POLL: Duration = Duration::from_millis(200);
-/// An answer has about so many bytes, and as many of one log.
+/// Approximate maximum size of an answer in bytes, also for a single log.
 const ANSWER_BYTES: i32 = 4 << 20;
 const LOG_BYTES: i32 = 1 << 20;
 /// A log that failed is asked for again after this time.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A log that this login may not read.
+/// The pause for a log that this login may not read.
 const PAUSE_DENIED: Duration = Duration::from_secs(5);
 
-/// What a tail follows, and who fetches it.
+/// The logs that a tail follows, and the tasks that fetch them.
 pub(crate) struct Reading {
     cluster: Arc<Cluster>,
     topics: Arc<Topics>,
@@ -41,7 +41,7 @@ pub(crate) struct Reading {
     counting: Arc<Counting>,
     /// Never held while a broker is asked.
     pub state: Mutex<State>,
-    /// Something has come.
+    /// Notified when records or a failure have arrived.
     pub come: Condvar,
 }
 
@@ -50,17 +50,17 @@ pub(crate) struct State {
     pub following: Following,
     leaders: HashMap<u32, i32>,
     wakers: BTreeMap<i32, Arc<Notify>>,
-    /// Brokers are not asked before there is room.
+    /// True while there is no room, so that brokers are not asked.
     is_full: bool,
 }
 
 impl State {
-    /// What is read has changed.
+    /// Wakes all tasks, since they may have something else to read.
     pub(crate) fn wake(&self) {
         self.wakers.values().for_each(|waker| waker.notify_one());
     }
 
-    /// The caller has taken some.
+    /// Called when the caller has taken records.
     pub(crate) fn make_room(&mut self) {
         if std::mem::take(&mut self.is_full) {
             self.wake();
@@ -91,7 +91,7 @@ impl Reading {
         }
     }
 
-    /// Starts a task for each broker, and follows the leaders; without an end.
+    /// Starts a task for each broker, and follows the leaders; never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut tasks = JoinSet::new();
         let mut views = self.cluster.views();
@@ -125,7 +125,7 @@ impl Reading {
         added
     }
 
-    /// Fetches the logs of a broker, without an end.
+    /// Fetches the logs of a broker; never returns.
     async fn read_from(self: Arc<Self>, broker: i32, waker: Arc<Notify>) {
         let mut connection: Option<Connection> = None;
         let mut is_failing = false;
@@ -166,7 +166,7 @@ impl Reading {
         }
     }
 
-    /// What to ask a broker for; else when there may be something.
+    /// The requests for a broker; without any, the time at which there may be some.
     fn ask(&self, broker: i32) -> (Vec<Asked>, Option<Instant>) {
         let mut state = self.state.lock();
         let State {
@@ -230,7 +230,7 @@ impl Reading {
         }
     }
 
-    /// Takes what came. Returns the logs that do not have the offset that was asked for.
+    /// Takes an answer. Returns the logs that do not have the offset that was asked for.
     fn receive(&self, answer: Fetched, asked: &HashMap<u32, Asked>) -> Vec<Asked> {
         let (mut outside, mut must_renew) = (Vec::new(), false);
         let now = Instant::now();

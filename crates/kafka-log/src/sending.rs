@@ -2,7 +2,7 @@
 //!
 //! A task sends what has gathered while its last request was on its way, so a lonely record leaves at once, and many share a request.
 //! A request that is not answered in the time of an attempt may still arrive: its connection is given up, its records may be in the
-//! log, and they are sent again until their deadline. So a record may be in a log more than once, which readers find out by its origin.
+//! log, and they are sent again until their deadline. So a record may be in a log more than once; readers recognise it by its origin.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::queue::{Pending, Queue, Taken};
 use crate::topics::Topics;
 use crate::{Options, frame};
 
-/// A request has about so many bytes.
+/// A request has about this many bytes.
 const REQUEST_BYTES: usize = 2 << 20;
-/// After a failed attempt, the next one waits for so long.
+/// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
 /// After a request with this many records, the next one waits a moment: those who were answered just now have more to send, and
 /// a request costs brokers and replicas about as much with one record as with twenty.
@@ -33,7 +33,7 @@ const GATHER: Duration = Duration::from_millis(1);
 /// Records that are too late are looked for this often.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
-/// Records on their way, and who takes them there.
+/// Records on their way, and the tasks that send them.
 pub(crate) struct Sending {
     cluster: Arc<Cluster>,
     topics: Arc<Topics>,
@@ -41,9 +41,9 @@ pub(crate) struct Sending {
     counting: Arc<Counting>,
     /// Never held while a broker is asked, or a callback is called.
     state: Mutex<State>,
-    /// Records were settled.
+    /// Notified when records were settled.
     room: Condvar,
-    /// The queue is not empty any more.
+    /// Notified when the queue is not empty any more.
     filled: Notify,
 }
 
@@ -119,7 +119,7 @@ impl Sending {
             drop(state);
             return refuse(done, "the log was closed".to_owned());
         }
-        // From now on its time counts, not while it waited for room: deadlines ascend.
+        // The time of a record begins after it waited for room, so that deadlines ascend.
         let deadline = Instant::now() + self.options.append_timeout;
         let was_empty = state.queue.bytes() == 0;
         state.queue.push(log, Pending::new(value, deadline, done));
@@ -138,7 +138,7 @@ impl Sending {
         fits && queue.count(log) < self.options.append_records_max
     }
 
-    /// Gives up what waits; what is with a broker is given up when its task ends.
+    /// Gives up the records that wait; records that are with a broker are given up when its task ends.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -148,7 +148,7 @@ impl Sending {
         self.room.notify_all();
     }
 
-    /// Starts a task for each broker, and follows the leaders; without an end.
+    /// Starts a task for each broker, and follows the leaders; never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&self).expire());
@@ -180,7 +180,7 @@ impl Sending {
         added
     }
 
-    /// Gives up what is too late, without an end.
+    /// Gives up what is too late; never returns.
     async fn expire(self: Arc<Self>) {
         loop {
             match self.expire_once() {
@@ -190,7 +190,7 @@ impl Sending {
         }
     }
 
-    /// Returns whether nothing is left.
+    /// Gives up the records that are too late. Returns true if no records are left.
     fn expire_once(&self) -> bool {
         let mut state = self.state.lock();
         let expired = state.queue.expire(Instant::now());
@@ -215,7 +215,7 @@ impl Sending {
         }
     }
 
-    /// Sends what the logs of a broker have, without an end.
+    /// Sends the records of the logs that a broker leads; never returns.
     async fn send_to(self: Arc<Self>, broker: i32, waker: Arc<Notify>) {
         let mut connection: Option<Connection> = None;
         let mut is_failing = false;
@@ -326,7 +326,7 @@ impl Sending {
             let Some((name, index)) = self.topics.place(taken.log) else {
                 continue;
             };
-            // Readers take the time of the log. If the topic should give that of the sender, it is this one, whatever clocks say.
+            // Readers use the time of the log. If a topic keeps the sender's time, it is 0, which depends on no clock.
             let entries = taken.records.iter().map(|record| Entry {
                 key: None,
                 value: &record.value,

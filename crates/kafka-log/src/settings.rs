@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Options, frame};
 
-/// What Kafka's batch and record take beside the value, with room to spare.
+/// Bytes of Kafka's batch and record beside the value, with room to spare.
 const BATCH_BYTES: u32 = 4096;
 
 /// A topic as the brokers describe it.
@@ -98,7 +98,7 @@ pub(crate) fn names(options: &Options) -> Vec<String> {
     created_with(options).into_iter().map(|(name, _)| name).collect()
 }
 
-/// What is wrong with a topic, each with what mends it.
+/// The problems of a topic, each with the command that mends it.
 pub(crate) fn problems(topic: &str, found: &Described, partitions: u32, options: &Options) -> Vec<String> {
     let servers = options.client.brokers.join(",");
     let mut problems = Vec::new();

@@ -14,7 +14,7 @@ pub(crate) struct Tail<K> {
     reading: Arc<Reading>,
     task: JoinHandle<()>,
     unreachable_after: Duration,
-    /// Keeps the runtime.
+    /// Keeps the runtime alive.
     _keeper: K,
 }
 
@@ -51,7 +51,7 @@ impl<K: Send> SharedTail for Tail<K> {
                 break;
             }
         }
-        // Also while other logs have records: a silent one would not be noticed otherwise.
+        // Checked also while other logs have records: otherwise a silent log would not be noticed.
         let silent = state
             .following
             .unreachable(Instant::now(), self.unreachable_after);

@@ -24,7 +24,7 @@ pub struct Url {
 /// Parses `kafka://host:port,host:port/PREFIX`.
 ///
 /// # Errors
-/// It is none.
+/// The text is no such URL.
 pub fn parse_url(text: &str) -> Result<Url, UrlError> {
     let refuse = |problem: &str| {
         UrlError(format!(

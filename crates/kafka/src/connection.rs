@@ -51,7 +51,7 @@ impl Connection {
         Ok(partitions.map(|partitions| partitions.keys().copied().collect()))
     }
 
-    /// Creates a topic; numbers that are -1 are those of the brokers.
+    /// Creates a topic with the brokers' default number of replicas; -1 partitions are their default, too.
     pub async fn create(&self, topic: &str, partitions: i32) -> Result<(), Trouble> {
         let limit = self.cluster.options().request_timeout;
         let request = CreateTopics {
@@ -77,8 +77,8 @@ impl Connection {
         }
     }
 
-    /// Sends what is pending, to all brokers at a time, one request after another for each. What was acknowledged is taken away. Returns
-    /// the first trouble.
+    /// Sends what is pending, to all brokers at a time, one request after another for each. Removes the acknowledged requests from
+    /// `pending`. Returns the first trouble.
     pub async fn send(&mut self, topic: &str, pending: &mut Pending) -> Result<(), Trouble> {
         let view = self.cluster.view();
         let mut by_broker: BTreeMap<i32, OfBroker<'_>> = BTreeMap::new();

@@ -1,9 +1,9 @@
 //! Why brokers did not take records.
 
-/// Why brokers did not take records, and will not. What passes is retried and not here.
+/// Why brokers did not take records, and will not. Failures that may pass are retried, and are no errors here.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The URL or the certificates are wrong: who gave them must act.
+    /// The URL or the certificates are wrong: the user who gave them must act.
     #[error("{0}")]
     Refused(String),
     /// At the start no broker answered: the addresses are wrong, the cluster is down, or a firewall is in between.
@@ -14,7 +14,7 @@ pub enum Error {
     NoBroker {
         /// The addresses.
         brokers: String,
-        /// What the last one did.
+        /// The error of the last broker.
         problem: String,
     },
     /// The operator of the brokers must create the topic.
@@ -57,7 +57,7 @@ pub enum Error {
         /// Bytes of the record, without the frame of its request.
         bytes: usize,
     },
-    /// The brokers answered what this client cannot go on with.
+    /// The brokers sent an answer that this client cannot handle.
     #[error("topic {topic}: {problem}")]
     Broken {
         /// The topic.

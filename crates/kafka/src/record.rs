@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// What a record costs in a request beside its key, value and headers.
+/// Bytes of a record in a request beside its key, value and headers.
 const OVERHEAD_BYTES: usize = 32;
-/// A request has about so many bytes, or one record. Kafka's limit of a batch is 1 MiB, unless the topic has another.
+/// A request has about this many bytes, or one record. Kafka's limit of a batch is 1 MiB, unless the topic has another.
 const REQUEST_BYTES: usize = 512 << 10;
 
 /// A record of a topic.
@@ -21,7 +21,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// About the bytes that it takes.
+    /// About how many bytes it takes in a request.
     pub fn size_bytes(&self) -> usize {
         let headers: usize = self
             .headers

@@ -4,8 +4,8 @@
 //! ```text
 //! datum in a record := 0x00, number: u32 (big-endian), datum of Avro
 //! ```
-//! To register a schema that is registered already gives its number again. A registry that does not answer is asked again without an
-//! end, but for the first time: then its address may be wrong.
+//! Registering a schema again returns the same number. A registry that does not answer is asked again without end, except
+//! the first time: then its address may be wrong.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::Error;
 const MEDIA_TYPE: &str = "application/vnd.schemaregistry.v1+json";
 /// Longest answer that is read: errors may repeat the schema.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Most characters of an error of the registry that are shown.
+/// Maximum number of characters of an error of the registry that are shown.
 const REASON_CHARS_MAX: usize = 1000;
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -32,9 +32,9 @@ pub struct RegistryOptions {
     pub url: String,
     /// A user and its password.
     pub login: Option<(String, String)>,
-    /// Certificates of who issues those of the registry (PEM); `None`: those that the system trusts.
+    /// Certificates of the issuers to trust (PEM); `None`: those that the system trusts.
     pub issuers: Option<Vec<u8>>,
-    /// A registry that does not answer for so long is asked again.
+    /// A registry that does not answer within this time is asked again.
     pub request_timeout: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Registry {
             .pool_max_idle_per_host(0)
             .redirect(redirect::Policy::none());
         if url.scheme() == "http" {
-            // Then it does not matter whether this machine has certificates of issuers.
+            // Without TLS it does not matter whether this machine has certificates of issuers.
             client = client.tls_certs_only([]);
         } else if let Some(issuers) = &options.issuers {
             let issuers = Certificate::from_pem_bundle(issuers).map_err(|error| refused(causes(&error)))?;

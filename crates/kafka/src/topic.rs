@@ -13,7 +13,7 @@ use crate::{Error, Options, Record, record};
 /// Pauses between attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// A topic that is not known so many times in a row was removed.
+/// A topic that is not known this many times in a row was removed.
 const GONE_MAX: u32 = 12;
 /// Attempts to see a topic that was created just now: the brokers learn of it one after another.
 const APPEARING_MAX: u32 = 100;
@@ -23,7 +23,7 @@ const APPEARING_MAX: u32 = 100;
 pub enum Missing {
     /// It is refused.
     Refuse,
-    /// It is created with so many partitions, or as many as the brokers give by themselves.
+    /// It is created with this many partitions; `None`: the default of the brokers.
     Create(Option<u32>),
 }
 
@@ -33,7 +33,7 @@ pub struct Topic {
     options: Arc<Options>,
     name: String,
     partitions: Vec<i32>,
-    /// `None`: the last one broke.
+    /// `None` after the last connection broke.
     connection: Option<Connection>,
 }
 
@@ -81,11 +81,11 @@ impl Topic {
         self.partitions.len()
     }
 
-    /// Sends records, by the index of their partition, and returns when the brokers have all. Troubles that may pass are told, and
-    /// retried without an end.
+    /// Sends records, by the index of their partition, and returns when the brokers have all. Troubles that may pass are passed to
+    /// `tell`, and retried without an end.
     ///
     /// # Errors
-    /// It will not pass. Some records may have been sent.
+    /// A trouble that does not pass. Some records may have been sent.
     ///
     /// # Panics
     /// A partition is none of this topic.
@@ -124,7 +124,7 @@ impl Topic {
                 }
             };
             tell(&format!("topic {}: {trouble}; trying again", self.name));
-            // A request that is not answered may wait in the connection. Another one is not behind it.
+            // An unanswered request may still be waiting in the old connection; a new connection is not behind it.
             self.connection = None;
             if count(&pending) < left {
                 pause = PAUSE_MIN;
@@ -165,7 +165,7 @@ async fn find(options: &Options, name: &str, missing: Missing) -> Result<(Connec
     let partitions = partitions.map_or(-1, |partitions| i32::try_from(partitions).unwrap_or(i32::MAX));
     connection.create(name, partitions).await?;
     for _ in 0..APPEARING_MAX {
-        // What a connection knows of the topic is from when it was opened.
+        // A connection knows the topics from when it was opened, so each attempt opens another one.
         let connection = Connection::open(options, name).await?;
         if let Some(partitions) = connection.partitions(name)? {
             return Ok((connection, partitions));

@@ -1,4 +1,4 @@
-//! Records of the meta log, and how this node waits for their outcome: it finds that when it reads the log.
+//! Records of the meta log, and how this node waits for their outcome, which it learns by reading the log.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(crate) fn log_and_read(
     let numbered = |origin: Origin| seq = origin.seq;
     let refused = shared.sender.send(unsent, numbered, Box::new(done));
     refused.map_err(of_append)?;
-    // What is not known yet shows when the log is read.
+    // Other outcomes are learned when the log is read.
     if let Ok(Err(error @ AppendError::Refused(_))) = receive_until(shared, &sent, ends_nanos) {
         return Err(of_append(error));
     }
@@ -60,7 +60,7 @@ pub(crate) fn log_and_read(
     })
 }
 
-/// Checks that the log takes a record with a body of so many bytes.
+/// Checks that the log takes a record with a body of this many bytes.
 pub(crate) fn check_size(shared: &Shared, body_bytes: usize) -> Result<(), StoreError> {
     let (bytes, most) = (
         body_bytes + ENVELOPE_BYTES,

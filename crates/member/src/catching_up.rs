@@ -1,6 +1,6 @@
 //! [`CatchingUp`]: finds a snapshot in a meta log whose beginning is deleted. Pure.
 //!
-//! The records before the end of the snapshot are kept: those after the record that the snapshot was taken at follow it.
+//! All records before the end of the snapshot are kept, since those after the record that the snapshot was taken at must be applied to it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use ilion_commitlog::{Position, Record};
 
 use crate::meta_snapshot::MetaSnapshot;
 
-/// Most records that are kept: a log is trimmed long before it has so many.
+/// Maximum number of records that are kept: a log is trimmed long before it has this many.
 const KEPT_MAX: usize = 1 << 20;
 
 /// See the module.
@@ -59,7 +59,7 @@ impl CatchingUp {
         let Some((position, bytes)) = self.join(record.origin.node, part) else {
             return Ok(None);
         };
-        // The records in between are deleted.
+        // The records between the snapshot and the start of the log are deleted.
         if position.segment.0.saturating_add(1) < self.start {
             return Ok(None);
         }
@@ -77,7 +77,7 @@ impl CatchingUp {
         }
     }
 
-    /// Why a node does not take part if there is none.
+    /// The error of a node that finds no snapshot.
     pub fn no_snapshot(&self) -> String {
         format!(
             "the meta log begins with record {}, and has no snapshot of the cluster's state: its beginning was deleted by somebody else than \

@@ -1,6 +1,6 @@
 //! How a process becomes a member: it creates the cluster if there is none, joins it if its host id is new, or says that it has started.
 //!
-//! Each request is a record of the meta log, and has effect when it is read there. It is sent again as long as it has none.
+//! Each request is a record of the meta log, and takes effect when it is read there. It is sent again until it has taken effect.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::slices::slices_for_newcomer;
 pub(crate) enum NotYet {
     /// Others have to do something first: create the cluster, or finish the change of its ring that is under way.
     Others,
-    /// It cannot take part, as far as the log is read.
+    /// It cannot take part, according to the records that were read so far.
     Never(String),
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, R
     Ok((nobody, Record { cluster, change }))
 }
 
-/// What a new node takes over.
+/// The slices that a new node takes over.
 fn taken(state: &ClusterState, options: &MemberOptions) -> Result<Takes, String> {
     if let Some(node) = state.former.get(&options.host) {
         return Err(format!(

@@ -1,6 +1,6 @@
 //! [`Follower`]: the thread that reads the logs of a node and applies them.
 //!
-//! It is the only one that changes the engine's tables of the cluster, but for tablets that are being copied. In turns it reads records,
+//! No other thread changes the engine's tables of the cluster, except for tablets that are being copied. In turns it reads records,
 //! applies them, and does the work that is due. Nothing here decides what a record means: that is in `meta` and `ilion_replica`.
 //!
 //! | module | what |
@@ -45,16 +45,16 @@ use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
 use crate::suspension::Suspension;
 
-/// Waits for records, when nothing else is to be done and when something is.
+/// How long a turn waits for records: when no other work is under way, and when some is.
 const IDLE: Duration = Duration::from_millis(20);
 const BUSY: Duration = Duration::from_millis(1);
-/// A request that had no effect is sent again after so long.
+/// A request that had no effect is sent again after this time.
 const AGAIN: Duration = Duration::from_secs(2);
-/// A node that knows its cluster waits so long for the first record of a log that can be read.
+/// How long a node that knows its cluster waits for the first record of a log that can be read.
 const EMPTY_AFTER: Duration = Duration::from_secs(5);
-/// A snapshot is looked for so long in a log whose beginning is deleted.
+/// How long a snapshot is looked for in a log whose beginning is deleted.
 const NO_SNAPSHOT_AFTER: Duration = Duration::from_secs(60);
-/// Requests to take part are so far apart.
+/// Minimum time between two records about taking part, so that the outcome of the first one can be read.
 const SETTLED: Duration = Duration::from_millis(80);
 
 /// What the replicas of tablets depend on: while it stays the same, so do they.
@@ -98,31 +98,31 @@ pub(crate) struct Follower {
     topology: Option<(Placement, Arc<Topology>)>,
     /// Tablets whose next record needs the next schema.
     blocked: BTreeSet<u32>,
-    /// What is saved before the next schema is adopted was taken.
+    /// True once the data that must be saved before the next schema is adopted was taken.
     is_taken_for_schema: bool,
     /// The last request to take part in the cluster, and when it was sent.
     entering: Option<(u64, Option<(Origin, Record)>)>,
-    /// When something was done last, by what it is.
+    /// When each kind of periodic work was last done.
     done_nanos: BTreeMap<Due, u64>,
     /// Bytes that were applied since the last saving was begun.
     unsaved_bytes: u64,
     is_saving: bool,
     /// The records of the meta log below are in the saved state of the cluster.
     saved_meta: u64,
-    /// The saved state is of the cluster of this meta log.
+    /// True once the saved state is known to be of the cluster of this meta log.
     is_checked: bool,
-    /// Looks for a snapshot, since the beginning of the meta log is deleted.
+    /// Looks for a snapshot, if the beginning of the meta log is deleted.
     catching_up: Option<CatchingUp>,
     /// The tablets that any node is a replica of.
     placed: Option<BTreeSet<u32>>,
     copies: Copies,
-    /// When this node has seen unfinished batches first, or has sent their parts; by their homes.
+    /// When this node first saw an unfinished batch, or last sent its parts; by home and id of the batch.
     batches: BTreeMap<(u32, BatchId), u64>,
     worker: Worker,
     suspension: Suspension,
 }
 
-/// What is done now and then.
+/// Kinds of periodic work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Heartbeat,
@@ -148,10 +148,10 @@ impl Follower {
         let saved = is_of_cluster(env, data_dir).then(|| meta_file::read(env, data_dir));
         let mut meta = Meta::new(shared.options.host, session);
         if let Some(saved) = saved.flatten() {
-            // What is adopted is known later.
+            // Which schema is adopted is known later.
             meta.go_on_from(saved, 0);
         }
-        // From its first record, which shows that the log is that of the cluster.
+        // The log is read from its first record, which shows that it is the log of the cluster.
         let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
         Ok(Self {
             saved_meta: meta.next_offset(),
@@ -224,14 +224,14 @@ impl Follower {
         self.work()
     }
 
-    /// A log cannot be read any more.
+    /// Handles a log that cannot be read any more.
     fn lose(&mut self, error: &TailError) -> Result<(), String> {
         match error {
             TailError::Deleted {
                 log: META_TABLET,
                 start,
             } => {
-                // Else what is deleted is in the saved state.
+                // Otherwise the saved state has what is deleted.
                 let is_missing = self.meta.state.is_none() || *start > self.meta.next_offset();
                 let now = self.shared.now_nanos();
                 self.catching_up = is_missing.then(|| CatchingUp::from(*start, now));
@@ -254,7 +254,7 @@ impl Follower {
         }
     }
 
-    /// Checks with the first record of the meta log that the saved state is of the same cluster, and has the log read on behind that state.
+    /// Checks with the first record of the meta log that the saved state is of the same cluster, and goes on reading behind that state.
     fn check_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
         let Some(state) = &self.meta.state else {
             return Ok(());
@@ -329,7 +329,7 @@ impl Follower {
         if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
             self.begin(node, incarnation)?;
         }
-        // After each record: all nodes begin new tablets at the same one.
+        // After each record, so that all nodes begin new tablets at the same record.
         self.follow_ring();
         Ok(())
     }
@@ -344,7 +344,7 @@ impl Follower {
         halt.to_string()
     }
 
-    /// This process is in the meta log: it may send, and applies records.
+    /// Called when this process is in the meta log: from now on it may send, and applies records.
     fn begin(&mut self, node: Node, incarnation: u32) -> Result<(), String> {
         let Some(state) = &self.meta.state else {
             return Ok(());
@@ -450,13 +450,13 @@ impl Follower {
         self.followed.remove(&tablet);
     }
 
-    /// Notes when this node has applied what the log of a tablet has now.
+    /// Appends a no-op to the log of a tablet, and notes when this node has applied it: then it has caught up.
     fn catch_up(&self, tablet: u32) {
         let shared = self.shared.clone();
         let unsent = self.fence(tablet);
         let suspensions = shared.progress.suspensions();
         let done = move |sent: Result<u64, _>| {
-            // If it is lost, `work` asks again.
+            // If the no-op is lost, `work` sends another one.
             if let Ok(offset) = sent {
                 let caught_up = shared.clone();
                 let callback = Box::new(move |applied: Result<(), NotHere>| {
@@ -472,7 +472,7 @@ impl Follower {
         }
     }
 
-    /// A record without a change that needs the newest schema.
+    /// A no-op that needs the newest schema.
     fn fence(&self, tablet: u32) -> Unsent {
         Unsent {
             log: tablet,
@@ -483,7 +483,7 @@ impl Follower {
         }
     }
 
-    /// Makes known what this node knows now; `event` is the change of the schema that it has just adopted.
+    /// Publishes what this node knows now; `event` is the change of the schema that it has just adopted.
     fn publish(&mut self, event: Option<&SchemaEvent>) {
         let adopted = self.adopted();
         let topology = self.topology(adopted);
@@ -538,7 +538,7 @@ impl Follower {
         let Some(replica) = &mut self.replica else {
             return;
         };
-        // What was on its way when the log was left, or begun anew.
+        // Otherwise the records were on their way when the log was left, or begun anew.
         let is_read = self.followed.contains(&log) && !self.blocked.contains(&log);
         let next = replica.end(log);
         if !is_read || replica.halted(log).is_some() || offset < next {
@@ -591,7 +591,7 @@ impl Follower {
         }
     }
 
-    /// Does what is due.
+    /// Does the work that is due.
     fn work(&mut self) -> Result<(), String> {
         if let Some(catching_up) = &self.catching_up {
             let passed = self.shared.now_nanos().saturating_sub(catching_up.since_nanos);
@@ -618,7 +618,7 @@ impl Follower {
         if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
             self.beat();
             if self.is_due(Due::CatchUp, AGAIN) {
-                // Their records may be lost.
+                // Their no-ops may be lost.
                 let unready = |tablet: &&u32| !self.shared.progress.is_ready(**tablet);
                 self.followed
                     .iter()
@@ -633,7 +633,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Asks to take part in the cluster. What the log has is heard out first, so that the request fits to it.
+    /// Asks to take part in the cluster. First reads all records that the log has, so that the request fits the state.
     fn enter(&mut self) -> Result<(), String> {
         let now = self.shared.now_nanos();
         let (asked_nanos, asked) = self.entering.get_or_insert((now, None));
@@ -659,14 +659,14 @@ impl Follower {
                 entering::ask(self.shared.sender.logs(), request.0, &request.1);
                 (*asked_nanos, *asked) = (now, Some(request));
             }
-            // What is not read yet may allow it.
+            // Records that are not read yet may allow it.
             Err(NotYet::Never(reason)) if is_long_ago => return Err(reason),
             Ok(_) | Err(NotYet::Never(_) | NotYet::Others) => {}
         }
         Ok(())
     }
 
-    /// True if something was not done for so long; notes that it is done now. The first time counts from the first call.
+    /// True if this work was not done for `after`; notes that it is done now. The first time counts from the first call.
     fn is_due(&mut self, due: Due, after: Duration) -> bool {
         let now = self.shared.now_nanos();
         let last = self.done_nanos.entry(due).or_insert(now);
@@ -677,13 +677,13 @@ impl Follower {
         is_due
     }
 
-    /// As [`Self::is_due`], but for the first time at once.
+    /// Like [`Self::is_due`], but true at the first call.
     fn is_due_first(&mut self, due: Due, after: Duration) -> bool {
         let is_first = !self.done_nanos.contains_key(&due);
         self.is_due(due, after) || is_first
     }
 
-    /// Whether this is the node that does what one of them has to do: the member with the lowest number that is up.
+    /// Whether this node does the work that only one node has to do: the member with the lowest number that is up.
     fn does_chores(&self) -> bool {
         let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
             return false;
@@ -698,7 +698,7 @@ impl Follower {
         };
         let ends_nanos = self.shared.now_nanos() + nanos(AGAIN);
         let unsent = meta_record(state.cluster, change, ends_nanos);
-        // What is lost is said again.
+        // A lost record is sent again later.
         let sent = self.shared.sender.send(unsent, |_| {}, Box::new(|_| {}));
         if let Err(error) = sent {
             tracing::warn!(%error, "the meta log is told later");
@@ -710,7 +710,7 @@ impl Follower {
         self.tell(Change::Heartbeat { schema_epoch });
     }
 
-    /// Says that this node has the data that it gains by a change of the ring.
+    /// Logs that this node has the data that it gains by a change of the ring.
     fn say_ready(&mut self) {
         let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
             return;

@@ -25,7 +25,7 @@ pub trait MemberClient: Send + Sync {
     fn execute(&self, node: Node, request: Bytes, ends_nanos: u64) -> Result<Bytes, NotHanded>;
 
     /// Asks for tablets, and returns the parts of the answer as they come, until they are not wanted any more.
-    /// [`crate::Member::copy_for`] makes them. The last item is an error, with its reason, if the parts are not all.
+    /// [`crate::Member::copy_for`] makes them. If parts are missing, the last item is an error with the reason.
     fn copy<'a>(&'a self, node: Node, request: Bytes, is_wanted: &'a dyn Fn() -> bool) -> Parts<'a>;
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Handed {
     pub body: Bytes,
 }
 
-/// What became of it.
+/// What became of a command that was handed over.
 pub(crate) enum Answered {
     Executed(Result<Executed, Error>),
     /// Nothing was logged: another replica must be asked.
@@ -129,7 +129,7 @@ impl Answered {
                 }
             }
         };
-        // Only maps with keys that are no text are an error; there are none.
+        // Cannot fail: only maps with keys that are no text are an error, and there are none.
         serde_json::to_vec(&message).unwrap_or_default()
     }
 }

@@ -13,7 +13,7 @@ use crate::member::Member;
 /// How the members of a process reach each other. Clones share them.
 #[derive(Clone, Default)]
 pub struct InProcess {
-    /// For reads.
+    /// How reads reach the members.
     pub readers: ilion_coordinator::InProcess,
     members: Arc<RwLock<BTreeMap<Node, Weak<Member>>>>,
 }

@@ -13,10 +13,10 @@ pub enum JoinError {
     /// No thread can be started.
     #[error("no thread to follow the logs: {0}")]
     Thread(#[from] std::io::Error),
-    /// It must not, or cannot.
+    /// The node must not become a member, or cannot.
     #[error("{0}")]
     Refused(String),
-    /// It takes longer.
+    /// The node is not complete yet.
     #[error(
         "this node is not a complete member of the cluster after {0:?}: it goes on when it is started again; the log says what it waits for"
     )]

@@ -1,9 +1,9 @@
 //! A node of a cluster.
 //!
-//! [`Member::start`] takes part in a cluster whose logs are given as [`ilion_commitlog::SharedLogs`]. A thread of its own (`follower`) reads
-//! the meta log and the logs of the tablets that the node is a replica of, and applies them with `ilion_replica`. [`Member::store`] is the
-//! cluster as a storage: reads go to replicas (`ilion_coordinator`), writes become records (`writes`), and are answered when the log
-//! has acknowledged them and, if this node is a replica, has applied them.
+//! [`Member::start`] takes part in a cluster whose logs are given as [`ilion_commitlog::SharedLogs`]. A thread of its own (`follower`)
+//! reads the meta log and the logs of the tablets that the node is a replica of, and applies them with `ilion_replica`. [`Member::store`]
+//! is the cluster as a storage: reads go to replicas (`ilion_coordinator`), writes become records (`writes`), and are answered when the
+//! log has acknowledged them and, if this node is a replica, has applied them.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -12,7 +12,7 @@
 //! | `options` | [`MemberOptions`], [`NewCluster`] |
 //! | `follower` | the thread that reads and applies the logs |
 //! | `copying` | tablets that are copied from another node |
-//! | `meta` | what the meta log says; pure |
+//! | `meta` | what a node knows from the meta log; pure |
 //! | `meta_snapshot`, `meta_file` | what of it is saved, and logged for newcomers |
 //! | `catching_up` | finds a snapshot in a meta log whose beginning is deleted; pure |
 //! | `entering` | create, join, start |
@@ -23,7 +23,7 @@
 //! | `ring` | [`RingChanges`]: leave, remove, rebalance, cancel, clean |
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |
-//! | `progress` | how far each tablet is applied, and who waits |
+//! | `progress` | how far each tablet is applied, and callbacks that wait for that |
 //! | `waiting` | waits for messages |
 //! | `suspension` | a while in which records cannot be applied, as with a full disk |
 //! | `writes` | mutations, commands, changes of the schema |

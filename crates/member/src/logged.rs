@@ -1,5 +1,6 @@
-//! Logged batches over several tablets, as their coordinator sends them: first all of it to the log of one tablet, its home, then each
-//! other part to the log of its own. What it leaves undone, a replica of the home does (`follower/batches`).
+//! Logged batches over several tablets, as their coordinator sends them: first the whole batch to the log of one tablet, its home, then
+//! each other part to the log of its own tablet. A replica of the home sends the parts that the coordinator did not send
+//! (`follower/batches`).
 //!
 //! The numbers of all records are taken before the first one is sent, since nothing may wait where acknowledgements come in.
 
@@ -19,7 +20,7 @@ use crate::shared::Shared;
 /// The part of a batch in one tablet: its mutations, and how many they are.
 pub(crate) type Part = (Bytes, u32);
 
-/// The kind of the record of so many mutations of one tablet.
+/// The kind of a record with this many mutations of one tablet.
 pub(crate) fn kind_of(mutations: u32) -> Kind {
     match mutations {
         0 | 1 => Kind::Mutation,
@@ -120,7 +121,7 @@ fn send_part(underway: &Arc<Underway>, write: &Arc<PendingWrite>, part: Unsent, 
             settle_when_applied(&of_done.shared, &write, tablet, offset);
             of_done.arrive();
         }
-        // The home has it, so it will be made.
+        // The home has the batch, so a replica will finish it.
         Err(error) => {
             tracing::debug!(tablet, %error, "a part of a batch is sent by a replica later");
             write.settle(Err(unknown()));

@@ -12,7 +12,7 @@ use ilion_env::{Env, Seeded};
 use parking_lot::{Condvar, Mutex};
 
 const RECORD_BYTES_MAX: u32 = 16 << 20;
-/// Records of a log in one delivery.
+/// Maximum number of records of a log in one delivery.
 const DELIVERED_MAX: usize = 256;
 
 #[derive(Default)]
@@ -29,16 +29,16 @@ struct Logs {
     /// The time of the last record.
     last_micros: Mutex<i64>,
     faults: Mutex<Option<(LogFaults, Seeded)>>,
-    /// Nothing gets to these logs.
+    /// Logs that no record reaches.
     cut_off: Mutex<BTreeSet<u32>>,
 }
 
-/// What goes wrong: so many of 1,000 records.
+/// Faults, each for this many of 1,000 records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogFaults {
-    /// The record is not appended, and nobody says so.
+    /// The record is not appended, and the sender gets no answer.
     pub lost_request: u64,
-    /// The record is appended, and nobody says so.
+    /// The record is appended, and the sender gets no answer.
     pub lost_answer: u64,
     /// The record is appended twice.
     pub duplicate: u64,
@@ -69,7 +69,7 @@ impl MemLogs {
         }
     }
 
-    /// From now on, things go wrong.
+    /// From now on, faults happen.
     pub fn go_wrong(&self, faults: LogFaults, seed: u64) {
         *self.logs.faults.lock() = Some((faults, Seeded::new(seed)));
     }
@@ -91,7 +91,7 @@ impl MemLogs {
         *self.logs.cut_off.lock() = logs.into_iter().collect();
     }
 
-    /// From now on, nothing goes wrong.
+    /// From now on, no faults happen.
     pub fn go_right(&self) {
         *self.logs.faults.lock() = None;
     }
@@ -180,7 +180,7 @@ struct MemTail {
 
 impl MemTail {
     fn take(&mut self, logs: &BTreeMap<u32, Log>) -> Result<Vec<Delivered>, TailError> {
-        // First, since what is taken of other logs would be lost with the error.
+        // Checked first, since records that were already taken of other logs would be lost with the error.
         let deleted = self.next.iter().find_map(|(number, next)| {
             let start = logs.get(number)?.start;
             (*next < start).then_some((*number, start))

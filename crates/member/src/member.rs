@@ -112,7 +112,7 @@ impl Member {
         self.shared.know(|known| known.lacking)
     }
 
-    /// What it has counted, and how far it is with its tablets.
+    /// Counts, and how far this node is with its tablets.
     pub fn facts(&self) -> MemberFacts {
         let tablets = self.shared.progress.facts();
         self.shared.counting.facts(tablets, self.lacking())
@@ -157,7 +157,7 @@ impl Member {
         others.map(|(node, member)| (*node, share(member))).collect()
     }
 
-    /// Tells this listener of the cluster, from now on and at once.
+    /// Reports the cluster to this listener, at once and from now on.
     pub fn listen(&self, listener: Arc<dyn MemberListener>) {
         *self.shared.listener.lock() = Some(listener);
         self.shared.tell(None);

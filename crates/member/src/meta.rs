@@ -19,7 +19,7 @@ pub(crate) struct Unadopted {
     pub time_micros: i64,
     /// The change, as [`ilion_replica::FencedChange`] encodes it.
     pub change: Bytes,
-    /// This process asked for it.
+    /// True if this process asked for it.
     pub is_own: bool,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Meta {
     /// This process.
     pub session: Uuid,
     pub state: Option<Arc<ClusterState>>,
-    /// This node, once the log says so.
+    /// The number of this node, once its join is in the log.
     pub node: Option<Node>,
     /// The incarnation of this process, once its start is in the log.
     pub incarnation: Option<u32>,
     /// All changes of the schema.
     pub changes: Vec<SchemaLogged>,
-    /// In their order.
+    /// Changes that are not adopted yet, in their order.
     pub unadopted: VecDeque<Unadopted>,
-    /// By the number of the record.
+    /// Outcomes by the number of the record.
     pub asked: BTreeMap<u64, Asked>,
     /// What this process may delete of the logs of tablets, since it asked for it: offsets below these.
     pub trimmed: Vec<(u32, u64)>,
@@ -154,7 +154,7 @@ impl Meta {
                 Effect::Copy { transition, .. } => Some(*transition),
                 _ => None,
             };
-            // A refusal takes its place below.
+            // If the record is refused, the refusal replaces this below.
             let transition = effects.iter().find_map(begins).unwrap_or_default();
             self.asked.insert(origin.seq, Asked::Done(transition));
         }
@@ -195,7 +195,7 @@ impl Meta {
                 _ => {}
             }
         }
-        // Whoever asked has read it long before.
+        // The caller has read an old outcome long before.
         while self.asked.len() > 1024 {
             self.asked.pop_first();
         }

@@ -12,7 +12,7 @@ const FILE: &str = "ilion.cluster";
 /// Far above what 4,096 tablets and 1,024 members take.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// What was saved; `None` if there is none that can be used.
+/// The saved snapshot; `None` if there is no usable one.
 pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Option<MetaSnapshot> {
     let path = data_dir.join(FILE);
     if !env.exists(&path) {

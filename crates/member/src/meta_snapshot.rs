@@ -26,7 +26,7 @@ const PART_BYTES: usize = 256 << 10;
 pub(crate) struct SchemaLogged {
     /// When it was logged.
     pub time_micros: i64,
-    /// As [`ilion_replica::FencedChange`] encodes it.
+    /// The change, as [`ilion_replica::FencedChange`] encodes it.
     pub body: Bytes,
 }
 

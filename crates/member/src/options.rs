@@ -25,23 +25,23 @@ pub struct MemberOptions {
     pub slices: Option<u32>,
     /// A lost member whose slices this node takes over when it joins.
     pub replaces: Option<Replaced>,
-    /// A write that is not acknowledged for so long has timed out.
+    /// A write that is not acknowledged within this time has timed out.
     pub write_timeout: Duration,
-    /// A change of the schema waits so long for the other nodes.
+    /// How long a change of the schema waits for the other nodes.
     pub schema_timeout: Duration,
-    /// The parts of a logged batch that its coordinator has not sent for so long are sent by a replica.
+    /// A replica sends the parts of a logged batch that its coordinator has not sent within this time.
     pub finish_batches_after: Duration,
-    /// How often the log is told that this node is alive.
+    /// How often the node logs a sign of life.
     pub heartbeat: Duration,
-    /// A node that was silent for so long, by the time of the log, is thought to be down.
+    /// A node that was silent for this time, by the time of the log, is thought to be down.
     pub silence_max: Duration,
-    /// What was applied is saved after so long, and after [`Self::save_bytes`].
+    /// Applied records are saved after this time, or after [`Self::save_bytes`].
     pub save_interval: Duration,
     /// Bytes of records that are applied between two savings.
     pub save_bytes: u64,
-    /// How often logs are trimmed, and of how many records at least.
+    /// How often logs are trimmed.
     pub trim_interval: Duration,
-    /// See [`Self::trim_interval`].
+    /// Minimum number of records that are trimmed from a log.
     pub trim_records: u64,
 }
 
@@ -54,7 +54,7 @@ pub enum Replaced {
     Host(Uuid),
 }
 
-/// What is decided once for a cluster.
+/// The settings that are decided once for a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCluster {
     /// Its id.

@@ -22,7 +22,7 @@ pub(crate) struct PendingWrite {
 }
 
 impl PendingWrite {
-    /// A write of so many records.
+    /// A write of this many records.
     pub fn new(records: usize) -> Arc<Self> {
         let state = State {
             left: records,
@@ -33,7 +33,7 @@ impl PendingWrite {
         })
     }
 
-    /// One of its records is settled.
+    /// Settles one of its records.
     pub fn settle(&self, result: Result<(), StoreError>) {
         let mut state = self.state.lock();
         state.left = state.left.saturating_sub(1);
@@ -45,7 +45,7 @@ impl PendingWrite {
         }
     }
 
-    /// Its time is over. Records that are settled later change nothing.
+    /// Ends the write because its time is over. Records that are settled later change nothing.
     pub fn give_up(&self) {
         let mut state = self.state.lock();
         if !state.is_over {
@@ -92,7 +92,7 @@ pub(crate) struct Overdue {
 #[derive(Default)]
 struct Watched {
     writes: VecDeque<(u64, Weak<PendingWrite>)>,
-    /// Nobody watches any more.
+    /// True if no thread gives writes up any more.
     is_closed: bool,
 }
 
@@ -113,11 +113,11 @@ impl Overdue {
         self.give_up_until(u64::MAX);
     }
 
-    /// Gives up what is over at this time.
+    /// Gives up the writes whose time is over.
     pub fn give_up_until(&self, now_nanos: u64) {
         loop {
             let first = self.watched.lock().writes.pop_front_if(|(ends, write)| {
-                // Most are over long before.
+                // Most writes have ended long before.
                 *ends <= now_nanos || write.strong_count() == 0
             });
             match first {

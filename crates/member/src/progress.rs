@@ -1,4 +1,4 @@
-//! [`Progress`]: how far this node has applied each tablet, and who waits for that.
+//! [`Progress`]: how far this node has applied each tablet, and the callbacks that wait for that.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ pub(crate) struct NotHere(pub String);
 struct Tablet {
     /// The offset above the last record.
     end: u64,
-    /// Its answers are as new as the log was when this node began to follow it.
+    /// True once this node has applied all records that the log had when the node began to follow it.
     is_ready: bool,
     /// Why it is not followed any more.
     halted: Option<String>,
-    /// By offset.
+    /// Callbacks, by the offset that they wait for.
     waiting: BTreeMap<u64, Vec<AppliedCallback>>,
 }
 
@@ -42,12 +42,12 @@ struct All {
 }
 
 impl Progress {
-    /// This node follows a tablet from here on.
+    /// Notes that this node follows a tablet from this offset on.
     pub fn begin(&self, tablet: u32, end: u64) {
         self.all.lock().tablets.entry(tablet).or_default().end = end;
     }
 
-    /// This node does not follow a tablet any more.
+    /// Notes that this node does not follow a tablet any more.
     pub fn leave(&self, tablet: u32) {
         let left = self.all.lock().tablets.remove(&tablet);
         if let Some(left) = left {
@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// Everything below this offset is applied.
+    /// Notes that everything below this offset is applied.
     pub fn reach(&self, tablet: u32, end: u64) {
         let reached = {
             let mut all = self.all.lock();
@@ -72,7 +72,7 @@ impl Progress {
         answer(reached, &Ok(()));
     }
 
-    /// No more records of a tablet are applied.
+    /// Notes that no more records of a tablet are applied.
     pub fn halt(&self, tablet: u32, reason: &str) {
         let waiting = {
             let mut all = self.all.lock();
@@ -83,7 +83,7 @@ impl Progress {
         answer(waiting, &Err(NotHere(reason.to_owned())));
     }
 
-    /// This node can apply no records for now: nobody waits for them. Until [`Self::resume`], others are asked.
+    /// Notes that this node can apply no records for now: callbacks fail, and until [`Self::resume`] others are asked.
     pub fn suspend(&self, reason: &str) {
         let waiting: Vec<_> = {
             let mut all = self.all.lock();
@@ -102,7 +102,7 @@ impl Progress {
         }
     }
 
-    /// Records are applied again. Tablets answer reads when they have caught up.
+    /// Notes that records are applied again. Tablets answer reads when they have caught up.
     pub fn resume(&self) {
         self.all.lock().suspended = None;
     }
@@ -135,7 +135,7 @@ impl Progress {
         None
     }
 
-    /// Notes that a tablet has caught up with its log, as it was after so many [`Self::suspensions`].
+    /// Notes that a tablet has caught up with its log, as the log was after this many [`Self::suspensions`].
     pub fn is_caught_up(&self, tablet: u32, suspensions: u64) {
         let mut all = self.all.lock();
         let is_recent = all.suspensions == suspensions && all.suspended.is_none();

@@ -24,10 +24,10 @@ const ASKED_MAX: Duration = Duration::from_secs(30);
 /// Why the ring is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
-    /// It must not be changed so, or not now.
+    /// The change is not permitted, or not now.
     #[error("{0}")]
     Refused(String),
-    /// The log has not said yet.
+    /// The outcome is not known yet.
     #[error("{0}: see the state of the ring before it is asked for again")]
     Unknown(String),
 }
@@ -50,13 +50,13 @@ pub struct RingChange {
 pub struct RingChanges(pub(crate) Arc<Shared>);
 
 impl RingChanges {
-    /// What is under way.
+    /// The change that is under way; `None` if there is none.
     pub fn current(&self) -> Option<RingChange> {
         let state = self.0.know(|known| known.state.clone())?;
         current_of(&state)
     }
 
-    /// Whether this node was a member and is none any more.
+    /// Whether this node was a member and is not one any more.
     pub fn has_left(&self) -> bool {
         self.0.know(|known| known.has_left)
     }
@@ -139,7 +139,7 @@ impl RingChanges {
     /// Removes the data of slices that this node does not hold and will not hold, and returns when it is durable.
     ///
     /// # Errors
-    /// It is not removed, or only in part. It can be tried again.
+    /// The data is not removed, or only in part. The call can be repeated.
     pub fn clean(&self) -> Result<(), String> {
         let (sender, done) = bounded(1);
         self.0.cleanings.lock().push(sender);
@@ -147,7 +147,7 @@ impl RingChanges {
             self.0.cleanings.lock().clear();
             return Err(reason);
         }
-        // Whoever should answer drops the channel when it ends.
+        // The follower drops the channel when it ends.
         receive(&done)
             .unwrap_or_else(|_| Err("this node does not follow the cluster any more".to_owned()))
     }
@@ -169,7 +169,7 @@ impl RingChanges {
         match log_and_read(&self.0, change, ends_nanos) {
             Ok(Asked::Done(transition)) => Ok(transition),
             Ok(Asked::Refused(refusal)) => Err(RingError::Refused(refusal.to_string())),
-            // It has left before anybody could ask what became of it.
+            // This node has left before the outcome could be read.
             Err(StoreError::WriteRefused(_)) if self.has_left() => Ok(0),
             Err(error @ StoreError::WriteTimeout { .. }) => Err(RingError::Unknown(error.to_string())),
             Err(error) => Err(RingError::Refused(error.to_string())),

@@ -15,12 +15,12 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::facts::{Counting, add_one};
 
-/// Called once with what became of a record.
+/// Called once with the outcome of a record.
 pub(crate) type SentCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 
-/// Fewer than replicas remember, so that a record that is sent again is well within.
+/// Maximum distance of a new record from the oldest unsettled one: replicas remember more, so they still know a record that is sent again.
 const UNSETTLED_MAX: u64 = WINDOW / 2;
-/// How often a record is sent again.
+/// How many times a record is sent again.
 const RETRIES: u32 = 3;
 
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Sender {
         &self.logs
     }
 
-    /// The process has its number. Requires: it has sent nothing before.
+    /// Called when the process has its number. Requires: it has sent nothing before.
     pub fn begin(&self, node: Node, incarnation: u32) {
         self.numbers.lock().process = Some((node, incarnation));
     }
@@ -166,7 +166,7 @@ impl Sender {
                     Ok(_) => &sender.counting.appended,
                     Err(_) => &sender.counting.not_appended,
                 });
-                // A record that was sent again and refused then may be there from before.
+                // The log may have a refused record from an earlier attempt.
                 let sent = match sent {
                     Err(AppendError::Refused(reason)) if retries < RETRIES => {
                         Err(AppendError::Unknown(reason))

@@ -19,7 +19,7 @@ pub(crate) fn settle_when_applied(shared: &Shared, write: &Arc<PendingWrite>, lo
     }
 }
 
-/// What a writer is told of a record that is not acknowledged.
+/// The error for a writer whose record is not acknowledged.
 pub(crate) fn of_append(error: AppendError) -> StoreError {
     match error {
         AppendError::Refused(reason) => {
@@ -36,7 +36,7 @@ pub(crate) fn of_append(error: AppendError) -> StoreError {
     }
 }
 
-/// What a client is told of a write whose outcome is unknown.
+/// The error for a client whose write has an unknown outcome.
 pub(crate) fn unknown() -> StoreError {
     StoreError::WriteTimeout {
         received: 0,

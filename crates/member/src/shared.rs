@@ -25,13 +25,13 @@ use crate::pending::Overdue;
 use crate::progress::Progress;
 use crate::sender::Sender;
 
-/// What a command of this process gave.
+/// The outcome of a command of this process.
 pub(crate) type Outcome = Result<Executed, Error>;
 
 /// What this node knows of its cluster.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// As of the records of the meta log that were read.
+    /// The state of the cluster, as of the records of the meta log that were read.
     pub state: Option<Arc<ClusterState>>,
     /// The ring, with the schema that this node has adopted.
     pub topology: Option<Arc<Topology>>,
@@ -45,7 +45,7 @@ pub(crate) struct Known {
     pub adopted: u64,
     /// Changes of the schema that this process asked for, by the numbers of their records.
     pub asked: BTreeMap<u64, Asked>,
-    /// This node was a member and is none any more.
+    /// True if this node was a member and is not one any more.
     pub has_left: bool,
     /// Why this node does not follow the cluster any more.
     pub halted: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     pub commands: Mutex<BTreeMap<(u32, u64), Channel<Result<Outcome, AppendError>>>>,
     /// Requests of other nodes to copy tablets.
     pub copies: Mutex<Vec<copying::Asked>>,
-    /// Logged batches all of whose parts are in their logs, by home; it has not been told yet.
+    /// Logged batches all of whose parts are in their logs, by home; the homes do not know it yet.
     pub finished: Mutex<Vec<(u32, BatchId)>>,
     /// Requests to remove the data of slices that this node does not hold.
     pub cleanings: Mutex<Vec<Channel<Result<(), String>>>>,
@@ -80,7 +80,7 @@ pub(crate) struct Shared {
     pub listener: Mutex<Option<Arc<dyn MemberListener>>>,
 }
 
-/// Who shows the cluster to clients. Called by the thread that follows the logs, one call after another.
+/// Shows the cluster to clients. Called by the thread that follows the logs, one call after another.
 pub trait MemberListener: Send + Sync {
     /// The cluster may have changed.
     fn changed(&self, view: ClusterView);
@@ -88,7 +88,7 @@ pub trait MemberListener: Send + Sync {
     /// This node has adopted a change of the schema. Its view came before.
     fn schema_changed(&self, event: &SchemaEvent);
 
-    /// This node is not a member any more: others have its data. The last call; nothing waits for the logs any more.
+    /// This node is not a member any more: others have its data. This is the last call, and no write waits for the logs any more.
     fn left(&self);
 }
 
@@ -120,12 +120,12 @@ impl Shared {
         }
     }
 
-    /// A write that is not acknowledged for so long has timed out.
+    /// A write that is not acknowledged within this time has timed out.
     pub fn write_timeout(&self) -> Duration {
         Duration::from_nanos(self.write_timeout.load(Relaxed))
     }
 
-    /// For writes that begin later.
+    /// Changes the time limit of writes that begin later.
     pub fn set_write_timeout(&self, timeout: Duration) {
         self.write_timeout.store(nanos(timeout), Relaxed);
     }

@@ -23,7 +23,7 @@ use crate::settling::{of_append, settle_when_applied, unknown};
 use crate::shared::{Known, Outcome, Shared, nanos};
 use crate::waiting::receive_until;
 
-/// How often a change of the schema is checked again, since another one came first.
+/// How many times a change of the schema is checked again because another one came first.
 const SCHEMA_TRIES: u32 = 20;
 
 /// The tablet and the length of a part of a logged batch, and a share of their count.
@@ -84,7 +84,7 @@ impl LogWrites {
         }
     }
 
-    /// `is_logged`: all or none of it.
+    /// Writes mutations. `is_logged`: all or none of them.
     fn write(&self, mutations: &[Mutation], is_logged: bool) -> Result<Option<Awaited>, StoreError> {
         let topology = self.topology()?;
         self.shared.engine.check_loggable(mutations)?;
@@ -250,7 +250,7 @@ impl LogWrites {
         answered.map_err(of_append)
     }
 
-    /// Has a replica of the tablet execute a command, since this node is none. The replica sends the record, so it is told of the outcome.
+    /// Makes a replica of the tablet execute a command, since this node is none. The replica sends the record, so it gets the outcome.
     fn hand_over(&self, unsent: Unsent) -> Result<Outcome, StoreError> {
         let (log, ends_nanos) = (unsent.log, unsent.ends_nanos);
         let own = self.shared.know(|known| known.node);
@@ -275,7 +275,7 @@ impl LogWrites {
                     Ok(Answered::Executed(outcome)) => return Ok(outcome),
                     Ok(Answered::NotHere(reason)) => reason,
                     Ok(Answered::Unknown) => return Err(unknown()),
-                    // It may have executed the command, so no other node must.
+                    // It may have executed the command, so no other node may execute it.
                     Err(reason) => {
                         tracing::warn!(node, tablet = log, %reason, "the answer to a command is not understood");
                         return Err(unknown());
@@ -369,7 +369,7 @@ impl Writes for LogWrites {
     }
 
     fn lock_partitions(&self, _partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
-        // What reads before it writes is a command.
+        // Statements that read before they write are commands, so there is nothing to lock.
         Box::new(())
     }
 

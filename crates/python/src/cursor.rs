@@ -83,7 +83,7 @@ impl Cursor {
             .collect()
     }
 
-    /// The types of the columns, as tuples that arrays of Arrow are described by.
+    /// The types of the columns, as tuples that describe arrays of Arrow.
     #[getter]
     fn types<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let columns = self.page.columns().iter();

@@ -70,7 +70,7 @@ enum Attribute<'a> {
     Texts(&'a [String]),
 }
 
-/// A call is refused.
+/// The exception for a call that is refused.
 pub fn refused(py: Python<'_>, refused: Refused) -> PyErr {
     let message = match refused {
         Refused::Closed => "the session is closed: open the directory again with ilion.connect",
@@ -86,12 +86,12 @@ pub fn refused(py: Python<'_>, refused: Refused) -> PyErr {
     exception(py, "InterfaceError", message, &[])
 }
 
-/// A mistake in this package.
+/// The exception for a bug in this package.
 pub fn bug(py: Python<'_>, what: &str) -> PyErr {
     exception(py, "InternalError", what, &[])
 }
 
-/// A parameter does not fit its marker.
+/// The exception for a parameter that does not fit its marker.
 pub fn of_parameter(py: Python<'_>, index: usize, marker: &ColumnSpec, problem: Problem) -> PyErr {
     match problem {
         Problem::Raised(error) => error,
@@ -105,13 +105,13 @@ pub fn of_parameter(py: Python<'_>, index: usize, marker: &ColumnSpec, problem: 
     }
 }
 
-/// There are more or fewer parameters than markers.
+/// The exception for more or fewer parameters than markers.
 pub fn wrong_count(py: Python<'_>, markers: usize, given: usize) -> PyErr {
     let message = format!("the statement has {markers} bind markers, {given} parameters were given");
     exception(py, "BindError", &message, &[])
 }
 
-/// The parameters are neither a sequence nor a dict.
+/// The exception for parameters that are neither a sequence nor a dict.
 pub fn no_parameters(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyErr {
     let message = format!(
         "parameters are a tuple, a list or a dict, not {}: for one value write (value,)",
@@ -120,7 +120,7 @@ pub fn no_parameters(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyErr {
     exception(py, "BindError", &message, &[])
 }
 
-/// The value of a column cannot be converted.
+/// The exception for the value of a column that cannot be converted.
 pub fn of_column(py: Python<'_>, name: &str, problem: Problem) -> PyErr {
     match problem {
         Problem::Raised(error) => error,

@@ -85,7 +85,7 @@ impl Shared {
         Ok((number, statement))
     }
 
-    /// As [`Self::call`], with a prepared statement.
+    /// Like [`Self::call`], with a prepared statement.
     pub fn call_statement<T: Send>(
         &self,
         py: Python<'_>,
@@ -100,7 +100,7 @@ impl Shared {
         done.ok_or_else(|| errors::refused(py, Refused::Closed))
     }
 
-    /// As [`Self::call`], with a function that finds prepared statements by their numbers.
+    /// Like [`Self::call`], with a function that finds prepared statements by their numbers.
     pub fn call_with_statements<T: Send>(
         &self,
         py: Python<'_>,
@@ -118,7 +118,7 @@ impl Shared {
         if self.is_forked() {
             return;
         }
-        // Whoever closes drops all statements, so there is no need to wait.
+        // If the lock is held for writing, `close` is dropping all statements, so there is no need to wait.
         if let Some(open) = self.open.try_read()
             && let Some(open) = open.as_ref()
         {
@@ -150,10 +150,10 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let open = self.open.get_mut().take();
         if self.is_forked() {
-            // Its threads are not in this process, so nobody would answer them.
+            // The threads of the engine are not in this process, so nobody would answer.
             std::mem::forget(open);
         } else if open.is_some() {
-            // Objects of Python are dropped with the lock of the interpreter; others may go on while the database closes.
+            // Objects of Python are dropped with the lock of the interpreter; other threads may go on while the database closes.
             let mut open = Some(open);
             Python::try_attach(|py| py.detach(|| drop(open.take())));
         }

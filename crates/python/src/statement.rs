@@ -12,7 +12,7 @@ use crate::shared::SharedRef;
 #[pyclass(frozen, module = "ilion._engine")]
 pub struct Statement {
     shared: SharedRef,
-    /// Where `shared` has it.
+    /// Its number in `shared`.
     pub(crate) number: u64,
     pub(crate) markers: Vec<ColumnSpec>,
 }

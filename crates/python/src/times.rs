@@ -91,7 +91,7 @@ fn days(date: &impl pyo3::types::PyDateAccess) -> i64 {
     days_from_civil(i64::from(year), i64::from(month), i64::from(day))
 }
 
-/// The datetime in UTC, without a zone, of so many milliseconds since 1970.
+/// The datetime in UTC, without a zone, of this many milliseconds since 1970.
 pub fn datetime(py: Python<'_>, millis: i64) -> Converted<Bound<'_, PyDateTime>> {
     let (year, month, day) = civil_from_days(millis.div_euclid(MILLIS_PER_DAY));
     let Some(year) = i32::try_from(year).ok().filter(|year| (1..=9999).contains(year)) else {

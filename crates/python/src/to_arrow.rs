@@ -1,4 +1,5 @@
-//! CQL values as arrays of Arrow are built from: numbers for dates and times, text for what Arrow has no type for, pairs for maps.
+//! CQL values in the form that arrays of Arrow are built from: numbers for dates and times, text for types without a counterpart, pairs
+//! for maps.
 
 use ilion::{CqlType, Value};
 use ilion_types::EPOCH_DAY;

@@ -1,4 +1,5 @@
-//! CQL values as Python has them: those of the stock driver, where Python's own classes do not suffice with the same attributes.
+//! CQL values as objects of Python, as the stock driver returns them. Where Python's own classes do not suffice, classes of this package
+//! have the same attributes as the driver's.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! [`CopiedState`]: what a replica has beside its tables of some tablets, for one that copies them.
+//! [`CopiedState`]: what a replica has of some tablets beside its tables, for a replica that copies them.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::saved::{self, Saved};
 pub struct CopiedState(pub(crate) Saved);
 
 impl CopiedState {
-    /// The bytes of it: those of the file `ilion.tablets`, with these tablets only.
+    /// Encodes it: the bytes of the file `ilion.tablets`, with these tablets only.
     pub fn encode(&self) -> Vec<u8> {
         saved::encode(&self.0)
     }
 
-    /// Reads them.
+    /// Decodes the bytes.
     ///
     /// # Errors
-    /// They are damaged, or a newer Ilion wrote them.
+    /// The bytes are damaged, or a newer Ilion wrote them.
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         saved::decode(bytes).map(Self)
     }

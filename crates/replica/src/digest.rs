@@ -6,7 +6,7 @@
 use ilion_codec::md5;
 use ilion_query::{Error, Executed, Outcome};
 
-/// Offsets of a block: it begins at a multiple.
+/// Number of offsets of a block. A block begins at a multiple of it.
 pub const BLOCK: u64 = 1024;
 
 /// The digest of a whole block.
@@ -23,13 +23,13 @@ pub struct BlockDigest {
 pub(crate) struct Rolling {
     block: u64,
     digest: [u8; 16],
-    /// All commands of the block so far are in it.
+    /// True if all commands of the block so far are in it.
     is_whole: bool,
     last: Option<BlockDigest>,
 }
 
 impl Rolling {
-    /// From here on. A block that begins earlier will not be whole.
+    /// Begins at this offset. A block that begins earlier will not be whole.
     pub(crate) fn from(offset: u64) -> Self {
         Self {
             block: offset / BLOCK,

@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 pub enum FencedChange {
     /// The schema changes. Ids of new tables are in it; columns are dropped at the time of the record.
     Schema(SchemaChange),
-    /// All data of a table goes.
+    /// All data of a table is removed.
     Truncate(TableId),
 }
 
 impl FencedChange {
     /// The body of its record.
     pub fn encode(&self) -> Vec<u8> {
-        // Maps with keys that are no text would be an error; there are none.
+        // Cannot fail: only maps with keys that are no text are an error, and there are none.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// Reads a body.
     ///
     /// # Errors
-    /// It is damaged, or a newer Ilion wrote it. The reader must stop.
+    /// The body is damaged, or a newer Ilion wrote it. The reader must stop.
     pub fn decode(body: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(body).map_err(|error| error.to_string())
     }

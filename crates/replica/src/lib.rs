@@ -8,8 +8,8 @@
 //! to the log of each of its tablets, applies up to the first such record of each, saves, and adopts the schema
 //! ([`Replica::adopt`]). So a record is applied with the same schema on all replicas.
 //!
-//! What survives a crash: the engine knows for each table up to where it has each tablet on disk, and the file `ilion.tablets` has what else
-//! depends on the records (windows of senders, the time of the log). A replica goes on from there, and no record counts twice.
+//! What survives a crash: the engine knows for each table up to where it has each tablet on disk, and the file `ilion.tablets` has what
+//! else depends on the records (windows of senders, the time of the log). A replica goes on from there, and no record counts twice.
 //!
 //! | module | what lives there |
 //! | --- | --- |

@@ -46,7 +46,7 @@ pub(crate) fn id_of(origin: Origin) -> BatchId {
 }
 
 impl LoggedBatch {
-    /// The bytes of it.
+    /// Encodes the batch.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.uvint(self.parts.len() as u64);
@@ -57,10 +57,10 @@ impl LoggedBatch {
         out.into_vec()
     }
 
-    /// Reads them, without copying.
+    /// Decodes a batch, without copying.
     ///
     /// # Errors
-    /// They are damaged.
+    /// The bytes are damaged.
     pub fn decode(bytes: &Bytes) -> Result<Self, Error> {
         let mut input = Reader::new(bytes);
         let count = input.uvint_len()?;

@@ -1,8 +1,8 @@
-//! [`PlaceStore`]: storage as a command sees it that is executed at its place in a log.
+//! [`PlaceStore`]: the storage that a command sees when it is executed at its place in a log.
 //!
-//! All replicas must come to the same. So the clock is the log's, ids come from the command's seed, counts are those of the cluster, and
-//! only partitions of the tablet exist: another one may be on this node by chance. What the command writes becomes part of the record:
-//! the engine remembers its position.
+//! All replicas must have the same outcome. So the clock is the log's, ids come from the command's seed, counts are those of the cluster,
+//! and only partitions of the tablet exist: this node may have others by chance. What the command writes becomes part of the record: the
+//! engine remembers its position.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Place {
     pub time_micros: i64,
     /// Ids are derived from it.
     pub seed: Uuid,
-    /// How many times and ids were given.
+    /// Number of times and ids that were given so far.
     given: u32,
 }
 
@@ -53,8 +53,8 @@ impl Place {
         self.time_micros.saturating_add(i64::from(given - 1))
     }
 
-    /// The next version 1 UUID: that of the seed with another number in its last two bytes. They ascend, as elements of a list do that
-    /// are appended together.
+    /// The next version 1 UUID: that of the seed with another number in its last two bytes. The UUIDs ascend, as the elements of a list
+    /// that are appended together must.
     fn time_uuid(&mut self) -> Uuid {
         let given = self.next();
         let (_, low) = self.seed.as_u64_pair();
@@ -76,7 +76,7 @@ pub(crate) struct PlaceStore {
     tablets: Tablets,
     cluster: Uuid,
     place: Mutex<Option<Place>>,
-    /// While the schema changes: columns are dropped at this time.
+    /// `Some` while the schema changes: columns are dropped at this time.
     altering: Mutex<Option<i64>>,
     /// Why the engine refused a write of the command.
     failure: Mutex<Option<ilion_engine::Error>>,
@@ -151,7 +151,7 @@ impl PlaceStore {
             .iter()
             .all(|mutation| is_system_keyspace(&mutation.table.keyspace))
         {
-            // Each node has its own.
+            // Each node has these tables for itself.
             return self.inner.apply(mutations);
         }
         let Some(position) = self.with(|place| place.position) else {
@@ -165,7 +165,7 @@ impl PlaceStore {
         let written = checked.and_then(|()| self.engine().apply_at(position, &mutations));
         written.map_err(|error| {
             if let ilion_engine::Error::Refused(reason) = error {
-                // No replica can hold it, nor its indexes: its client is to blame.
+                // No replica can store this write, or its indexes cannot: it is an error of the client.
                 return StoreError::Invalid(reason);
             }
             let message = error.to_string();
@@ -176,8 +176,8 @@ impl PlaceStore {
     }
 }
 
-/// Leaves out what a record would lose on its way: cells of a column that was dropped later than they are, and added again. SSTables
-/// lose them, too, so that a replica would show them until its next flush.
+/// Leaves out what a record would lose on its way: cells of a column that are older than its drop, if it was added again. SSTables
+/// lose them, too; otherwise a replica would show them until its next flush.
 fn as_logged(mutation: &mut Mutation) {
     if mutation.table.dropped.is_empty() {
         return;
@@ -190,7 +190,7 @@ fn as_logged(mutation: &mut Mutation) {
     }
 }
 
-/// A command does something that has no place in the log of a tablet.
+/// The error of a command that does something that has no place in the log of a tablet.
 fn outside() -> StoreError {
     StoreError::Internal("a command of a tablet does not do this; this is a bug".to_owned())
 }

@@ -63,7 +63,7 @@ pub enum AdoptError {
     /// The change does not fit to the schema here, or the node cannot carry it out.
     #[error("the change of the schema cannot be carried out: {0}")]
     Refused(StoreError),
-    /// It cannot be saved.
+    /// The state cannot be saved.
     #[error(transparent)]
     Save(#[from] SaveError),
 }
@@ -76,17 +76,17 @@ pub struct Replica {
     tablets: BTreeMap<u32, Tablet>,
     /// The schema that the engine has.
     schema_epoch: u64,
-    /// The change to the next schema has begun.
+    /// True if the change to the next schema has begun.
     is_adopting: bool,
-    /// Taken, and not written yet, since tables do not have all of it on disk.
+    /// State that was taken, and is not written yet, since tables do not have all of it on disk.
     taken: Option<Saved>,
-    /// What is in the file.
+    /// The state in the file.
     saved: Saved,
-    /// Tablets whose records come: only for them, purging is held back.
+    /// The tablets whose records come; only for them, purging is held back.
     followed: Option<BTreeSet<u32>>,
 }
 
-/// One tablet that it follows.
+/// A tablet that the replica follows.
 #[derive(Default)]
 struct Tablet {
     time_micros: i64,
@@ -130,7 +130,7 @@ impl Replica {
         let cluster = options.cluster;
         let saved = saved::read(&**engine.env(), engine.data_dir(), cluster)?;
         let store = Arc::new(PlaceStore::new(engine, options.cluster, options.tablets));
-        // Limits are for clients, whom the coordinator knows. What replicas decide must not depend on settings.
+        // Limits are for clients, which only the coordinator knows. The decisions of replicas must not depend on settings.
         let options = QueryOptions {
             guardrails: Guardrails::default(),
             batch_size_warn_bytes: 0,
@@ -157,7 +157,7 @@ impl Replica {
         Ok(replica)
     }
 
-    /// From now on, records of these tablets come, and of no others. What is known of others stays, so that they can be gone on with.
+    /// From now on, only records of these tablets come. The state of other tablets stays, so that this replica can go on with them later.
     pub fn follow(&mut self, tablets: &BTreeSet<u32>) {
         self.followed = Some(tablets.clone());
         self.hold_purge();
@@ -168,8 +168,8 @@ impl Replica {
         self.tablets.contains_key(&tablet)
     }
 
-    /// What is saved of these tablets, for a replica that copies them from then on. `None`: it does not have all of them, or its schema is
-    /// about to change.
+    /// What is saved of these tablets, for a replica that copies them from then on. `None` if this replica does not have all of them, or
+    /// its schema is about to change.
     pub fn saved_state(&self, tablets: &BTreeSet<u32>) -> Option<CopiedState> {
         let mut state = self.saved.clone();
         state.tablets.retain(|number, _| tablets.contains(number));
@@ -177,10 +177,10 @@ impl Replica {
         is_whole.then_some(CopiedState(state))
     }
 
-    /// Forgets what it knows of tablets that it will copy, so that a crash in between does not go on with what is left of them.
+    /// Forgets what it knows of tablets that it will copy, so that a start after a crash does not go on with what is left of them.
     ///
     /// # Errors
-    /// It cannot be saved. It can be tried again.
+    /// The state cannot be saved. The call can be repeated.
     pub fn forget(&mut self, tablets: &BTreeSet<u32>) -> Result<(), SaveError> {
         self.retain(|number| !tablets.contains(number))
     }
@@ -188,7 +188,7 @@ impl Replica {
     /// Forgets what it knows of all tablets but these: it is a replica of no others. Their data stays.
     ///
     /// # Errors
-    /// It cannot be saved. It can be tried again.
+    /// The state cannot be saved. The call can be repeated.
     pub fn keep(&mut self, tablets: &BTreeSet<u32>) -> Result<(), SaveError> {
         self.retain(|number| tablets.contains(number))
     }
@@ -207,7 +207,7 @@ impl Replica {
     /// replicas begin alike, and save it at once: after a crash, none must need the tablet from another one.
     ///
     /// # Errors
-    /// It cannot be saved. It can be tried again.
+    /// The state cannot be saved. The call can be repeated.
     pub fn begin(&mut self, tablets: &BTreeMap<u32, u64>, schema_epoch: u64) -> Result<(), SaveError> {
         if tablets.is_empty() {
             return Ok(());
@@ -230,7 +230,7 @@ impl Replica {
     /// Goes on with tablets whose tables were copied.
     ///
     /// # Errors
-    /// It cannot be saved. It can be tried again.
+    /// The state cannot be saved. The call can be repeated.
     pub fn take_over(&mut self, state: &CopiedState) -> Result<(), SaveError> {
         let copied = &state.0.tablets;
         self.change_saved(|saved| saved.tablets.extend(copied.clone()))?;
@@ -240,7 +240,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Changes what is saved, and what is about to be.
+    /// Changes the state in the file, and the taken state that will be written to it.
     fn change_saved(&mut self, change: impl Fn(&mut Saved)) -> Result<(), SaveError> {
         let mut saved = self.saved.clone();
         change(&mut saved);
@@ -272,7 +272,7 @@ impl Replica {
         self.store.engine()
     }
 
-    /// The offset from which on it wants records of a tablet.
+    /// The offset of the next record that it wants of a tablet.
     pub fn end(&self, tablet: u32) -> u64 {
         self.engine().tablet_end(tablet)
     }
@@ -297,7 +297,7 @@ impl Replica {
         self.tablets.iter().flat_map(of_tablet)
     }
 
-    /// One of them.
+    /// An unfinished batch, by its home and its id.
     pub fn unfinished_batch(&self, home: u32, id: BatchId) -> Option<&UnfinishedBatch> {
         self.tablets.get(&home)?.unfinished.get(&id)
     }
@@ -307,14 +307,15 @@ impl Replica {
         self.schema_epoch
     }
 
-    /// Adopts the next schema, or empties a table. Returns what clients are told of it. `time_micros` is the time of the record in the meta log. What tablets execute
-    /// afterwards is later: else a column that was dropped and added again would not show it.
+    /// Adopts the next schema, or empties a table. Returns the event for clients. `time_micros` is the time of the record in the meta log.
+    /// Commands that tablets execute afterwards get later times: otherwise a column that was dropped and added again would not show their
+    /// writes.
     ///
     /// Requires: everything that was applied is saved ([`Self::save`] after [`Self::take`]), so that no record is applied again with
     /// a schema that came later; and the next record of each tablet needs this schema ([`NotApplied::Schema`]).
     ///
     /// # Errors
-    /// This node cannot adopt the schema, or cannot save that it did. It can be tried again.
+    /// This node cannot adopt the schema, or cannot save that it did. The call can be repeated.
     pub fn adopt(
         &mut self,
         change: &FencedChange,
@@ -344,7 +345,7 @@ impl Replica {
         Ok(event)
     }
 
-    /// Takes what a table gets out of unfinished batches: they came before it was emptied.
+    /// Removes the mutations of a table from unfinished batches: these came before the table was emptied.
     fn leave_out(&mut self, table: TableId) {
         let schema = self.engine().schema();
         let resolve = |id: TableId| -> Option<Arc<TableSchema>> { schema.table_by_id(id).cloned() };
@@ -354,7 +355,7 @@ impl Replica {
             .flat_map(|tablet| tablet.unfinished.values_mut());
         for part in batches.flat_map(|batch| batch.others.parts.values_mut()) {
             let (mut reader, mut left) = (MutationReader::new(part.clone()), Vec::new());
-            // What does not decode is refused where it is sent.
+            // Mutations that do not decode are refused where the part is sent.
             while let Ok(Some(decoded)) = reader.next_mutation(&resolve) {
                 if let Decoded::Mutation(mutation) = decoded
                     && mutation.table.id != table
@@ -379,7 +380,7 @@ impl Replica {
         }
     }
 
-    /// Applies the next record of a tablet. `time_micros` is the log's.
+    /// Applies the next record of a tablet. `time_micros` is the time that the log gave it.
     ///
     /// # Errors
     /// [`NotApplied`]: the same record must come again.
@@ -514,7 +515,7 @@ impl Replica {
             .filter(|table| self.engine().has_on_disk(**table, position))
             .count();
         if on_disk > 0 && on_disk == tables.len() {
-            // What the tables hold now is from later, so the outcome cannot be found again.
+            // The tables have later data by now, so the outcome cannot be found again.
             self.write(position, &[])?;
             return Ok(Applied::Forgotten);
         }
@@ -573,7 +574,7 @@ impl Replica {
         self.engine().apply_at(position, mutations).map_err(refusal)
     }
 
-    /// What there is to be saved now.
+    /// The state that is to be saved now.
     fn all(&self) -> Saved {
         let tablets = self.tablets.iter().map(|(number, tablet)| {
             let saved = SavedTablet {
@@ -593,7 +594,7 @@ impl Replica {
         }
     }
 
-    /// Takes what there is to be saved now, and has the tables write what they need for it. [`Self::save`] goes on with it.
+    /// Takes the state that is to be saved now, and makes the tables write what they need for it. [`Self::save`] goes on with it.
     pub fn take(&mut self) {
         let taken = self.all();
         for (number, saved) in &taken.tablets {
@@ -602,10 +603,10 @@ impl Replica {
         self.taken = Some(taken);
     }
 
-    /// Saves what was taken, if the tables have all of it on disk; true once it is saved.
+    /// Saves what was taken, if the tables have all of it on disk; returns true once it is saved.
     ///
     /// # Errors
-    /// The file cannot be written. It can be tried again.
+    /// The file cannot be written. The call can be repeated.
     pub fn save(&mut self) -> Result<bool, SaveError> {
         let engine = self.store.engine();
         let Some(taken) = &self.taken else {
@@ -629,7 +630,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Records after those that are saved may be read again.
+    /// Holds purging back, since records after those that are saved may be read again.
     fn hold_purge(&self) {
         let is_followed = |number: &u32| {
             let followed = self.followed.as_ref();

@@ -28,12 +28,12 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// A number, an end, a time, an epoch, and no windows.
 const TABLET_BYTES_MIN: usize = 4 + 8 + 8 + 8 + 1;
 
-/// What is saved of a tablet.
+/// The saved state of a tablet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SavedTablet {
     /// The offset above the last record.
     pub end: u64,
-    /// The time of the log: never less than that of a record before.
+    /// The time of the log: never less than that of an earlier record.
     pub time_micros: i64,
     /// The newest schema that a record was made with.
     pub schema_epoch: u64,
@@ -43,14 +43,14 @@ pub(crate) struct SavedTablet {
     pub unfinished: BTreeMap<BatchId, UnfinishedBatch>,
 }
 
-/// All of it at one moment.
+/// The state of a replica at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Saved {
     /// The cluster that the data belongs to.
     pub cluster: Uuid,
     /// The schema that the engine has.
     pub schema_epoch: u64,
-    /// The change to the next schema has begun: the engine may have that one already.
+    /// True if the change to the next schema has begun: the engine may have that schema already.
     pub is_adopting: bool,
     pub tablets: BTreeMap<u32, SavedTablet>,
 }
@@ -78,9 +78,9 @@ pub enum SaveError {
         "the data directory belongs to cluster {found}, and the log to {expected}: check which log this node is given, and whether its topics          were made anew; a node that is to join another cluster needs an empty data directory"
     )]
     OtherCluster {
-        /// That of the log.
+        /// The cluster of the log.
         expected: Uuid,
-        /// That of the data.
+        /// The cluster of the data.
         found: Uuid,
     },
 }
@@ -90,7 +90,7 @@ pub fn is_of_cluster(env: &dyn Env, data_dir: &Path) -> bool {
     env.exists(&data_dir.join(FILE))
 }
 
-/// What was saved for this cluster. Without a file, all logs are read from their beginning.
+/// The state that was saved for this cluster. Without a file, all logs are read from their beginning.
 pub(crate) fn read(env: &dyn Env, data_dir: &Path, cluster: Uuid) -> Result<Saved, SaveError> {
     let path = data_dir.join(FILE);
     if !env.exists(&path) {

@@ -30,7 +30,7 @@ impl Ordered {
         Some(locator.record(&self.runs))
     }
 
-    /// The merge of the next records that are equal: borrowed if there is only one, else built in `room`.
+    /// The merge of the next records that are equal: borrowed if there is only one, otherwise built in `room`.
     #[inline]
     pub fn next<'r>(&'r mut self, order: &impl Order, room: &'r mut Vec<u8>) -> Option<&'r [u8]> {
         let (first, rest) = self.locators.get(self.at..)?.split_first()?;

@@ -149,7 +149,7 @@ impl Sorter {
 }
 
 /// Merges the records that are equal to the first. Returns their number and their merge: borrowed from the first if it is
-/// alone, else built in `room`.
+/// alone, otherwise built in `room`.
 #[inline]
 pub(crate) fn join<'r>(
     order: &impl Order,

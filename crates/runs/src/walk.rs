@@ -78,7 +78,7 @@ impl Walk {
         self.sink(order, 0);
     }
 
-    /// Appends the merge of the next records that are equal, and skips them. False at the end.
+    /// Appends the merge of the next records that are equal, and skips them. Returns false at the end.
     pub fn take(&mut self, order: &impl Order, out: &mut Vec<u8>) -> bool {
         let Some(record) = self.peek() else {
             return false;

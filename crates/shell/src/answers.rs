@@ -22,7 +22,7 @@ impl Shell<'_> {
             Body::SchemaChanged => self.has_new_schema = true,
             Body::Keyspace(keyspace) => {
                 self.keyspace = Some(keyspace);
-                // Other clients may have changed it meanwhile.
+                // Other clients may have changed the schema meanwhile.
                 self.has_new_schema = true;
             }
             Body::Rows(rows) if begins_with(cql, &["explain"]) && self.settings.format == Format::Table => {

@@ -18,7 +18,7 @@ pub struct Cell {
     pub text: String,
     /// Columns of a terminal.
     pub width: usize,
-    /// What it shows.
+    /// The kind of its value.
     pub kind: Kind,
 }
 
@@ -39,7 +39,7 @@ pub enum Kind {
     Scalar,
 }
 
-/// Whether texts are put in quotes: inside of other values they are.
+/// Whether texts are put in quotes, as inside of other values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     Without,

@@ -1,4 +1,4 @@
-//! [`Command`]: commands of the shell itself, and their grammar. Compat: those of cqlsh; shortcuts with a backslash are psql's.
+//! [`Command`]: commands of the shell itself, and their grammar. Compat: those of cqlsh; shortcuts with a backslash are those of psql.
 
 use ilion_cql::{Class, outline};
 use ilion_protocol::Consistency;
@@ -32,12 +32,12 @@ pub enum Command {
     Login {
         /// The role.
         role: String,
-        /// `None`: it is asked for.
+        /// `None`: the shell asks for it.
         password: Option<String>,
     },
     /// `DESCRIBE ..`: the server answers it, the shell prints the answer.
     Describe {
-        /// What is described.
+        /// How the answer is printed.
         what: Described,
         /// The statement for the server.
         cql: String,
@@ -59,7 +59,7 @@ pub enum Switch {
     On,
     /// Off.
     Off,
-    /// The other way: `\x`.
+    /// The opposite of the current state: `\x`.
     Over,
 }
 
@@ -70,18 +70,18 @@ pub enum Paging {
     On,
     /// One page for all rows.
     Off,
-    /// Pages of so many rows.
+    /// Pages of this many rows.
     Rows(u32),
 }
 
-/// What CAPTURE sets.
+/// What CAPTURE does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Capture {
-    /// Nothing: it tells the file.
+    /// Shows the name of the file.
     Tell,
-    /// Results are shown again.
+    /// Shows results again.
     Off,
-    /// Results are appended to this file.
+    /// Appends results to this file.
     File(String),
 }
 

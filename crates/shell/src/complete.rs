@@ -152,7 +152,7 @@ const LEVELS: [&str; 11] = [
 pub struct Completions {
     /// Where that word begins; it ends at the cursor.
     pub start: usize,
-    /// What may stand there, in order.
+    /// The words, in order.
     pub words: Vec<String>,
 }
 
@@ -303,7 +303,7 @@ impl Place<'_> {
         words
     }
 
-    /// What a keyspace has.
+    /// The names in a keyspace.
     fn members(&self, keyspace: &str) -> Vec<Word> {
         let Some(found) = self.catalog.names(Some(keyspace)) else {
             return Vec::new();

@@ -8,9 +8,9 @@
 //! | module | what |
 //! | --- | --- |
 //! | `statement` | [`Copy`]: a statement, parsed |
-//! | `options` | what stands behind WITH |
+//! | `options` | the options behind WITH |
 //! | `field` | values to fields of CSV, and back |
-//! | `export`, `import` | doing it |
+//! | `export`, `import` | COPY TO, COPY FROM |
 
 mod export;
 mod field;
@@ -71,7 +71,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Messages would be part of what is written to standard output.
+    /// Prints a message, unless rows go to standard output: the message would become part of them.
     fn say(&mut self, copy: &Copy, line: &str) -> std::io::Result<()> {
         match copy.end {
             End::ToStdout => Ok(()),
@@ -103,7 +103,7 @@ impl Shell<'_> {
         })
     }
 
-    /// Compat: the primary key first, then the others by name.
+    /// The names of the columns. Compat: the primary key first, then the others by name.
     fn columns_of(&mut self, keyspace: &str, table: &str) -> Result<Vec<String>, Failure> {
         let literal = |name: &str| name.replace('\'', "''");
         let filter = format!(

@@ -10,23 +10,23 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes of one record, at most: a missing quote would make one of the rest of the file.
+/// Maximum size of a record: without this limit, a missing quote would make one record of the rest of the file.
 const RECORD_BYTES_MAX: usize = 256 << 20;
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The characters with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Stands between fields.
+    /// Separates fields.
     pub delimiter: u8,
-    /// Stands around fields that need it.
+    /// Encloses fields that need it.
     pub quote: u8,
-    /// Stands before a character that has no meaning. If it is the quote, quotes inside of quotes are doubled.
+    /// Takes the meaning from the character after it. If it is the quote, quotes inside of quotes are doubled.
     pub escape: u8,
 }
 
 impl Dialect {
-    /// As most programs write CSV.
+    /// The dialect in which most programs write CSV.
     pub const COMMON: Self = Self {
         delimiter: b',',
         quote: b'"',
@@ -103,7 +103,7 @@ enum State {
 }
 
 impl<R: Read> Reader<R> {
-    /// At the beginning of a text.
+    /// A reader at the beginning of a text.
     pub fn new(dialect: Dialect, input: R) -> Self {
         Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input),

@@ -12,7 +12,7 @@ use crate::session::{Body, Failure, How};
 use crate::shell::Shell;
 
 impl Shell<'_> {
-    /// Has the server describe, and prints its answer.
+    /// Sends DESCRIBE to the server, and prints the answer.
     pub(crate) fn describe(&mut self, what: Described, cql: &str) -> io::Result<()> {
         let answer = match self.session.execute(cql, &How::default()) {
             Ok(answer) => answer,
@@ -94,7 +94,7 @@ fn column(rows: &Rows, name: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The nodes of each range, if the server tells.
+/// The nodes of each range, if the answer has them.
 fn ownership(rows: &Rows) -> Vec<(String, Vec<String>)> {
     let columns = rows.metadata.columns.as_deref().unwrap_or_default();
     let Some(index) = columns

@@ -22,7 +22,7 @@ use crate::script::{Next, is_line_command, next_statement};
 use crate::shell::{Flow, Shell};
 
 const MENU: &str = "completion";
-/// Statements that are kept.
+/// Maximum number of statements in the history.
 const HISTORY_MAX: usize = 5000;
 
 /// Executes what a user types, until the user leaves.
@@ -41,7 +41,7 @@ pub fn edit(shell: &mut Shell<'_>, env: &dyn Env, has_colors: bool) -> io::Resul
         let flow = match editor.read_line(&prompt)? {
             Signal::Success(text) => shell.run_typed(&text)?,
             Signal::CtrlD => Flow::Exit,
-            // The line is given up.
+            // The user has given up the line.
             _ => Flow::Continue,
         };
         if flow == Flow::Exit {
@@ -83,14 +83,14 @@ fn editor(catalog: &Arc<Mutex<Catalog>>, env: &dyn Env, has_colors: bool) -> Ree
 fn history(env: &dyn Env) -> Option<secretless::Secretless> {
     let path = history_path()?;
     env.create_dir_all(path.parent()?).ok()?;
-    // For its owner only; the editor keeps the mode of a file that is there.
+    // The file must be for its owner only; the editor keeps the mode of a file that exists.
     drop(env.open_append_private(&path).ok()?);
     Some(secretless::Secretless(
         FileBackedHistory::with_file(HISTORY_MAX, path).ok()?,
     ))
 }
 
-/// As the XDG base directory specification says.
+/// The path of the history, as the XDG base directory specification says.
 fn history_path() -> Option<PathBuf> {
     let state = match std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path),

@@ -1,4 +1,4 @@
-//! [`Embedded`]: a session on a data directory, in this process. Nobody logs in: who may read the files may read everything.
+//! [`Embedded`]: a session on a data directory, in this process. There is no login: a user who may read the files may read everything.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -141,7 +141,7 @@ impl Session for Embedded {
             if waiting.is_empty() {
                 return Ok(());
             }
-            // The log is synced once for all of them.
+            // The log is synced once for all of these rows.
             for (row, executed) in waiting {
                 let durable = executed.and_then(|executed| self.until_durable(executed));
                 rows.done(row, durable.map(drop).map_err(refused));
@@ -160,7 +160,7 @@ impl Session for Embedded {
     }
 }
 
-/// The error of a server.
+/// The failure that a server would report for this error.
 fn refused(error: ilion_query::Error) -> Failure {
     Failure::Refused(Box::new(error_response(error, IpAddr::V4(Ipv4Addr::LOCALHOST))))
 }

@@ -133,7 +133,7 @@ fn bar(amount: u64, largest: u64) -> String {
     }
     let eighths = u128::from(amount) * u128::from(BAR_WIDTH * 8) / u128::from(largest);
     let eighths = usize::try_from(eighths).unwrap_or_default();
-    // What is there is seen.
+    // Any amount above 0 is visible.
     let eighths = if amount > 0 { eighths.max(1) } else { 0 };
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }

@@ -6,7 +6,7 @@ use ilion_protocol::{Execute, QueryParams, Request, Response, ResponseFrame, Val
 
 use crate::session::{Failure, How, RowFeed, WriteRow};
 
-/// Bytes of requests that are sent with one system call, about.
+/// About this many bytes of requests are sent with one system call.
 const SEND_BYTES: usize = 64 << 10;
 
 /// The rows whose answers are awaited, by the streams of their requests.
@@ -16,7 +16,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Room for so many rows; at most as many as there are streams.
+    /// Has room for this many rows; at most as many as there are streams.
     pub fn new(in_flight: usize) -> Self {
         let streams = i16::try_from(in_flight.max(1)).unwrap_or(i16::MAX);
         Self {

@@ -18,7 +18,7 @@ pub fn print_float(value: f64) -> String {
             reason = "a decimal exponent, which is below 309"
         )]
         let exponent = value.abs().log10() as i32;
-        // Digits to the left of the point do not count here.
+        // `%g` counts the digits to the left of the point, too, so they are added.
         if (-4..PRECISION).contains(&exponent) {
             precision += exponent + 1;
         }
@@ -40,7 +40,7 @@ fn print_general(value: f64, precision: i32) -> String {
     format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
 }
 
-/// Without zeros at the end of the fraction.
+/// Removes the zeros at the end of a fraction.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

@@ -66,7 +66,7 @@ impl<'a> Output<'a> {
 
     /// Writes an error.
     pub fn error(&mut self, line: &str) -> io::Result<()> {
-        // What was said before is seen before.
+        // Earlier messages must appear before the error.
         self.out.flush()?;
         match self.has_colors {
             true => writeln!(self.errors, "{RED}{line}{RESET}"),
@@ -74,7 +74,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Everything that was written is seen.
+    /// Makes everything that was written visible.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -104,7 +104,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Shows results again; false if they were not captured.
+    /// Shows results again; returns false if they were not captured.
     pub fn end_capture(&mut self) -> bool {
         self.capture.take().is_some()
     }

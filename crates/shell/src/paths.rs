@@ -21,7 +21,7 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// At the beginning of the file.
+    /// A reader at the beginning of the file.
     pub fn new(file: Arc<dyn ReadFile>) -> Self {
         Self { file, offset: 0 }
     }

@@ -1,6 +1,6 @@
 //! Quotes of CQL.
 
-/// The text between quotes; a text without quotes as it is.
+/// The text between quotes; a text without quotes is returned unchanged.
 pub fn unquote(text: &str) -> String {
     for (quote, doubled) in [("'", "''"), ("\"", "\"\"")] {
         let inner = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));

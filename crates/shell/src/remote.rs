@@ -13,7 +13,7 @@ use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
 pub struct Remote {
     target: Target,
     connection: Option<Connection>,
-    /// Set by USE.
+    /// The keyspace that USE has set.
     keyspace: Option<String>,
     /// The statement of `write_rows`.
     prepared: Option<Prepared>,
@@ -53,7 +53,7 @@ impl Session for Remote {
         let frame = match self.connection()?.ask_frame(&request) {
             Ok(frame) => frame,
             Err(error) => {
-                // An answer that comes late would be taken for that of the next statement.
+                // A late answer would be taken for the answer to the next statement.
                 self.connection = None;
                 return Err(lost(&error));
             }
@@ -141,7 +141,7 @@ fn reopen(target: &Target, keyspace: Option<&str>) -> Result<Connection, Failure
     Ok(connection)
 }
 
-/// The server's own error, if it sent one; else what happened to the connection.
+/// The server's own error, if it sent one; otherwise what happened to the connection.
 fn lost(error: &anyhow::Error) -> Failure {
     match error.downcast_ref::<ErrorResponse>() {
         Some(refusal) if !matches!(refusal.detail, ErrorDetail::Protocol) => {

@@ -19,7 +19,7 @@ use crate::remote::Remote;
 use crate::session::{How, Session};
 use crate::shell::{PAGE_ROWS, Shell, ShellSettings};
 
-/// Rows in a page for programs, whose output does not depend on it.
+/// Rows in a page for output to programs, which is the same for any size.
 const LARGE_PAGE_ROWS: u32 = 5000;
 
 /// How the shell ended.
@@ -53,7 +53,7 @@ pub fn run(args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Ended> {
     match done {
         Ok(()) if shell.has_failed() && !is_terminal => Ok(Ended::WithFailures),
         Ok(()) => Ok(Ended::Well),
-        // Whoever read the output has seen enough.
+        // The program that reads the output has stopped reading.
         Err(error) if is_broken_pipe(&error) => Ok(Ended::Well),
         Err(error) => Err(error),
     }
@@ -86,7 +86,7 @@ fn open(args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Box<dyn Session>
     Ok(Box::new(Remote::open(target)?))
 }
 
-/// The password of the environment, or what the user types.
+/// The password of the environment, or the one that the user types.
 fn password() -> anyhow::Result<String> {
     match std::env::var("ILION_PASSWORD") {
         Ok(password) => Ok(password),
@@ -105,7 +105,7 @@ fn open_directory(
     }
     let mut settings = loaded.settings;
     settings.directory = directory.to_path_buf();
-    // Nobody else waits.
+    // A long read delays no other client.
     settings.read_request_timeout = Duration::ZERO;
     settings.range_request_timeout = Duration::ZERO;
     let session = Embedded::open(env.clone(), &settings);

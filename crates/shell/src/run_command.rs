@@ -11,7 +11,7 @@ use crate::session::{Body, Failure, How, Place};
 use crate::shell::{Flow, PAGE_ROWS, Shell};
 
 const NO_TRACES: &str = "TRACING needs a server. EXPLAIN ANALYZE tells what a SELECT costs here, too.";
-/// Scripts that scripts execute, at most.
+/// Maximum depth of scripts that execute scripts.
 const SCRIPTS_MAX: usize = 32;
 
 impl Shell<'_> {
@@ -69,7 +69,7 @@ impl Shell<'_> {
         Ok(Flow::Continue)
     }
 
-    /// Says what a switch is now, and returns it.
+    /// Prints the new state of a switch, and returns it.
     fn switched(&mut self, name: &str, is_on: bool, switch: Option<Switch>) -> io::Result<bool> {
         let wanted = match switch {
             None => {
@@ -205,7 +205,7 @@ impl Shell<'_> {
     /// The versions of shell, server and protocols.
     ///
     /// # Errors
-    /// The server does not tell.
+    /// The server does not return them.
     pub fn version_line(&mut self) -> Result<String, Failure> {
         let row = self.first_row("SELECT release_version, cql_version FROM system.local")?;
         let protocol = match self.session.place() {
@@ -223,7 +223,7 @@ impl Shell<'_> {
     /// The name of the cluster and its address.
     ///
     /// # Errors
-    /// The server does not tell.
+    /// The server does not return them.
     pub fn host_line(&mut self) -> Result<String, Failure> {
         let row = self.first_row("SELECT cluster_name FROM system.local")?;
         let name = row.first().map_or("?", String::as_str);
@@ -255,7 +255,7 @@ impl Shell<'_> {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 4] = [Self::Table, Self::Vertical, Self::Json, Self::Csv];
 
     /// Its name on the command line.

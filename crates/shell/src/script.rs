@@ -27,7 +27,7 @@ const LINE_COMMANDS: [&str; 18] = [
     "tracing",
 ];
 
-/// What a text begins with.
+/// The beginning of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// A whole statement, without its semicolon.

@@ -24,7 +24,7 @@ pub struct How {
 pub struct Answer {
     /// What the statement returns.
     pub body: Body,
-    /// Sentences of the server for people.
+    /// Warnings of the server, as sentences for people.
     pub warnings: Vec<String>,
     /// The id of the trace, if the execution was traced.
     pub trace: Option<Uuid>,
@@ -33,13 +33,13 @@ pub struct Answer {
 /// What a statement returns.
 #[derive(Debug)]
 pub enum Body {
-    /// Nothing.
+    /// The statement has no result.
     Done,
-    /// Rows: one page of them.
+    /// One page of rows.
     Rows(Rows),
     /// The keyspace of the session from now on.
     Keyspace(String),
-    /// Nothing; the schema has changed.
+    /// The statement has changed the schema, and has no other result.
     SchemaChanged,
 }
 
@@ -87,7 +87,7 @@ pub trait RowFeed {
     /// The next row; `None` at the end.
     fn next(&mut self) -> Option<WriteRow>;
 
-    /// A row was written, or not.
+    /// Reports the outcome of a row.
     fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>);
 }
 
@@ -115,7 +115,7 @@ pub trait Session {
     /// Continues as another role.
     ///
     /// # Errors
-    /// The password is wrong, or there are no logins here. The session is unchanged then.
+    /// The password is wrong, or sessions of this kind have no logins. Then the session is unchanged.
     fn log_in(&mut self, role: &str, password: &str) -> Result<(), Failure>;
 
     /// Where the statements are executed.

@@ -14,7 +14,7 @@ use crate::session::{Failure, How, Session};
 
 /// Rows in a page. Compat: as in cqlsh.
 pub const PAGE_ROWS: u32 = 100;
-/// Some editors begin files with it.
+/// Some editors begin files with this mark.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Bytes of a script that are read at once.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -29,13 +29,13 @@ pub struct Shell<'a> {
     pub(crate) keyspace: Option<String>,
     /// True once a statement failed.
     has_failed: bool,
-    /// True if the names of the schema are to be read again.
+    /// True if the names of the schema must be read again.
     pub(crate) has_new_schema: bool,
     /// The scripts that are executed, the innermost last.
     pub(crate) scripts: Vec<Position>,
 }
 
-/// What the user has chosen.
+/// The user's settings.
 #[derive(Clone, Debug)]
 pub struct ShellSettings {
     /// How statements are executed.
@@ -222,7 +222,7 @@ impl<'a> Shell<'a> {
     /// Enters a keyspace; its name is as it was written, without quotes.
     ///
     /// # Errors
-    /// There is none of this name, or the output cannot be written.
+    /// There is no keyspace of this name, or the output cannot be written.
     pub fn enter(&mut self, keyspace: &str) -> anyhow::Result<()> {
         let cql = format!("USE {}", ilion_types::quote_name(keyspace));
         match self.session.execute(&cql, &self.settings.how) {

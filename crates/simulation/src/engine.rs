@@ -1,7 +1,7 @@
 //! [`Engine`]: what a replica keeps of one tablet, and [`ToyEngine`], which keeps it in a map.
 //!
-//! The real engine is to take the toy's place: it applies a record at a position, reads, flushes, loses what was not flushed, and says up to
-//! where it has applied. Nothing else of a replica knows which engine it has.
+//! The real engine is to take the toy's place: it applies a record at a position, reads, flushes, loses what was not flushed, and says up
+//! to where it has applied. Nothing else of a replica knows which engine it has.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ impl Command {
     /// The command of a record.
     ///
     /// # Errors
-    /// The record is none of these: its reader must halt.
+    /// The record is no command: its reader must halt.
     pub fn decode(record: &Record) -> Result<Self, ilion_codec::Error> {
         let mut input = Reader::new(&record.body);
         Ok(match record.kind {
@@ -95,7 +95,7 @@ impl Command {
 
 /// What a replica keeps of a tablet.
 pub trait Engine: Clone {
-    /// Applies a command at its place in the log. A compare-and-set that did not set gives the value that it found.
+    /// Applies a command at its place in the log. A compare-and-set that did not set returns the value that it found.
     fn apply(&mut self, position: Position, command: Command) -> Option<Value>;
     /// The value of a register.
     fn register(&self, key: u64) -> Value;

@@ -1,16 +1,16 @@
-//! [`SimLog`]: one shared log, as a node sees it from afar. Nothing happens by itself: whoever schedules calls [`SimLog::step`].
+//! [`SimLog`]: one shared log, as a node sees it from afar. Nothing happens by itself: the scheduler calls [`SimLog::step`].
 //!
-//! A sender gives a record and gets a [`Ticket`]. Steps then deliver the requests in any order. The answer may be lost though the record was
-//! appended, the request may be lost, and a request may be delivered twice, the second time long after. A reader may talk to a leader
+//! A sender gives a record and gets a [`Ticket`]. Steps then deliver the requests in any order. The answer may be lost though the record
+//! was appended, the request may be lost, and a request may be delivered twice, the second time long after. A reader may talk to a leader
 //! that was cut off ([`Side::Isolated`]): it sees the log as it was then, and what is sent to it is never appended.
 //!
-//! It gives what `commitlog::Log` asks for, but for one thing: a log elsewhere knows the position of a record only when it answers. So
+//! It could implement `commitlog::Log`, except for one thing: a log elsewhere knows the position of a record only when it answers. So
 //! `append` has to become "append, then call back with the position". See the crate's page.
 
 use ilion_commitlog::{Envelope, Position, Record};
 use ilion_env::Seeded;
 
-/// A request to append, to ask for its answer.
+/// Identifies a request to append, and is exchanged for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
@@ -19,16 +19,16 @@ pub struct Ticket(u64);
 pub enum Answer {
     /// The record is in the log, and stays there.
     Acknowledged(Position),
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
 /// Which leader a node talks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one that the other log servers follow.
+    /// The leader that the other log servers follow.
     Majority,
-    /// One that was cut off and does not know it yet.
+    /// A leader that was cut off and does not know it yet.
     Isolated,
 }
 
@@ -36,11 +36,11 @@ pub enum Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the log begins at {first} only")]
 pub struct Deleted {
-    /// The first record that is there.
+    /// The first record that is not deleted.
     pub first: Position,
 }
 
-/// How often things go wrong: one in so many; 0 is never.
+/// How often faults happen: one in this many; 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogFaults {
     /// Requests that are lost.
@@ -57,7 +57,7 @@ struct Flight {
     ticket: Ticket,
     record: Record,
     side: Side,
-    /// Somebody still waits for the answer.
+    /// True if the sender still waits for the answer.
     is_first: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct SimLog {
     records: Vec<Record>,
     /// Number of records that were deleted.
     trimmed: usize,
-    /// Number of records when the leader was cut off.
+    /// Number of records when the leader was cut off; `None` if it is not.
     isolated_at: Option<usize>,
     time_micros: i64,
     flights: Vec<Flight>,
@@ -92,7 +92,7 @@ impl SimLog {
         }
     }
 
-    /// Sends a record. Its time is that of the log, once it is there.
+    /// Sends a record. The log gives it a time when it is appended.
     pub fn send(&mut self, envelope: &Envelope<'_>, side: Side) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
@@ -136,7 +136,7 @@ impl SimLog {
         self.flights.iter().position(is_same).unwrap_or(chosen)
     }
 
-    /// Delivers one of the requests that are under way. False if there are none.
+    /// Delivers one of the requests that are under way. Returns false if there are none.
     pub fn step(&mut self) -> bool {
         if self.flights.is_empty() {
             return false;
@@ -225,12 +225,12 @@ impl SimLog {
         }
     }
 
-    /// Cuts a leader off. Who is on its side sees nothing new until [`SimLog::heal`].
+    /// Cuts a leader off. Nodes on its side see nothing new until [`SimLog::heal`].
     pub fn isolate(&mut self) {
         self.isolated_at.get_or_insert(self.records.len());
     }
 
-    /// The leader learns that it is none.
+    /// The leader learns that it is not the leader any more.
     pub fn heal(&mut self) {
         self.isolated_at = None;
     }

@@ -10,7 +10,7 @@ use crate::log::{Deleted, Side, SimLog};
 /// What a client gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// It happened. A compare-and-set that did not set has what it found.
+    /// The request took effect. A compare-and-set that did not set has the value that it found.
     Done(Option<Value>),
     /// The value of a register.
     Register(Value),
@@ -18,7 +18,7 @@ pub enum Reply {
     Counter(i64),
     /// No answer came.
     Unknown,
-    /// It did not happen, and will not: the client may try again.
+    /// The request did not take effect, and will not: the client may try again.
     Refused,
 }
 
@@ -59,7 +59,7 @@ pub trait Member {
     /// Takes a request of a client, which `client` identifies.
     fn begin(&mut self, client: u64, request: Request, logs: &mut [SimLog]) -> Option<Reply>;
 
-    /// Looks after a request. `None`: there is no answer yet.
+    /// Checks whether a request has its answer; `None` if not yet.
     fn poll(&mut self, client: u64, logs: &mut [SimLog]) -> Option<Reply>;
 
     /// The clients that wait.
@@ -77,7 +77,7 @@ pub trait Member {
     /// Loses what is not durable, and starts again. Returns the clients that waited, who get no answer.
     fn crash(&mut self, random: &mut Seeded) -> Vec<u64>;
 
-    /// If it lost power in the middle of a step, starts it again. Returns the clients that waited.
+    /// Starts the node again, if it lost power in the middle of a step. Returns the clients that waited.
     fn recover(&mut self) -> Vec<u64>;
 
     /// Up to where a tablet is durable.
@@ -86,7 +86,7 @@ pub trait Member {
     /// Takes another node's durable data.
     fn copy_from(&mut self, other: &Self);
 
-    /// Which leaders of logs it talks to from now on.
+    /// Sets which leaders of logs it talks to from now on.
     fn talk_to(&mut self, side: Side);
 
     /// The value of a register or cell, as this node has it.
@@ -95,6 +95,6 @@ pub trait Member {
     /// The value of a counter, as this node has it.
     fn counter(&self, key: u64) -> i64;
 
-    /// Whether it does something by itself that logs must carry on.
+    /// True while it does work of its own that needs steps of the logs.
     fn is_busy(&self) -> bool;
 }

@@ -1,6 +1,6 @@
-//! [`Node`]: a coordinator and a replica of one tablet. Each method is one step; whoever schedules decides which comes next.
+//! [`Node`]: a coordinator and a replica of one tablet. Each method is one step; the scheduler decides which comes next.
 //!
-//! A command goes to the log, again if no answer came. A command whose outcome depends on what was before waits until this node has applied
+//! A command goes to the log, again if no answer came. A command whose outcome depends on earlier ones waits until this node has applied
 //! it. A read appends a barrier, waits until it is applied, and reads. [`Mutant`] leaves one of these out, to see that a law notices.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::member::{Member, Reply, Request, Tailed};
 pub enum Mutant {
     /// A read does not wait for a barrier.
     NoBarrier,
-    /// A read takes what the leader says is the end for a barrier.
+    /// A read takes the end that the leader reports for a barrier.
     BarrierOfEndOffset,
     /// A read appends a barrier, and does not wait until it is applied.
     BarrierNotAwaited,
@@ -56,7 +56,7 @@ struct Pending {
     origin: Origin,
     ticket: Ticket,
     sends_left: u32,
-    /// When this node has applied up to here, there is an answer.
+    /// There is an answer once this node has applied the log up to here.
     awaited: Option<Position>,
 }
 
@@ -78,7 +78,7 @@ pub struct Node<E> {
     engine: E,
     position: Position,
     windows: Windows,
-    /// What commands of this process gave where they were applied.
+    /// Outcomes of this process's commands, as they were applied.
     outcomes: BTreeMap<u64, Option<Value>>,
     saved: Saved<E>,
     pending: BTreeMap<u64, Pending>,
@@ -174,7 +174,7 @@ impl<E: Engine + Default> Node<E> {
         log.send(&envelope, self.side)
     }
 
-    /// Looks after a request. `None`: there is no answer yet.
+    /// Checks whether a request has its answer; `None` if not yet.
     fn poll_one(&mut self, client: u64, log: &mut SimLog) -> Option<Reply> {
         let mut pending = self.pending.remove(&client)?;
         if pending.awaited.is_none() {
@@ -218,7 +218,7 @@ impl<E: Engine + Default> Node<E> {
             let found = self.engine.register(key);
             return Some(Reply::Done((found != expected).then_some(found)));
         }
-        // Without an outcome, the node has the change from a copy of another replica's data, so it does not know what the command gave.
+        // Without an outcome, the node has the change from a copy of another replica's data, so the command's result is not known.
         is_applied.then(|| match self.outcomes.get(&pending.origin.seq) {
             Some(found) => Reply::Done(*found),
             None => Reply::Unknown,
@@ -345,7 +345,7 @@ impl<E: Engine + Default> Member for Node<E> {
         self.saved.position
     }
 
-    /// Outcomes of this process's own commands stay known.
+    /// Takes another node's durable data. Outcomes of this process's own commands stay known.
     fn copy_from(&mut self, other: &Self) {
         let outcomes = std::mem::take(&mut self.outcomes);
         self.restore(other.saved.clone());

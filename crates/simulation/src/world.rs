@@ -23,7 +23,7 @@ const TABLETS: u32 = 4;
 
 struct World<M> {
     random: Seeded,
-    /// One for each tablet.
+    /// A log for each tablet, and the meta log with real engines.
     logs: Vec<SimLog>,
     nodes: Vec<M>,
     next_value: u64,
@@ -131,7 +131,7 @@ impl<M: Member> World<M> {
         }
     }
 
-    /// Deletes what all nodes have saved. If nodes can copy from each other, one is left out: retention passes over it, if it is behind.
+    /// Deletes the records that all nodes have saved. If nodes can copy, `left_out` does not count: if it is behind, it must copy.
     fn trim(&mut self, left_out: usize, tablet: usize) {
         let counts = |node: &usize| !M::CAN_COPY || *node != left_out;
         let saved = (0..self.nodes.len())
@@ -264,7 +264,7 @@ impl<M: Member> World<M> {
     }
 }
 
-/// The position before one.
+/// The position before this one.
 fn before(position: Position) -> Position {
     Position::new(position.segment.0.saturating_sub(1), 0)
 }

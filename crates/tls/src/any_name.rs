@@ -1,6 +1,6 @@
 //! [`AnyName`]: trusts a server whose chain of certificates ends at an issuer of the truststore, whatever name its certificate has.
 //!
-//! Compat: between Cassandra's nodes this is `require_endpoint_verification: false`, the default: whoever has a certificate of the
+//! Compat: between Cassandra's nodes this is `require_endpoint_verification: false`, the default: a peer that has a certificate of the
 //! cluster's issuer is a node. So that issuer must issue certificates to nodes only.
 
 use std::sync::Arc;

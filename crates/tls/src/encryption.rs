@@ -11,7 +11,7 @@ use rustls::{ClientConfig, ServerConfig};
 
 use crate::options::{Ready, TlsError, TlsOptions};
 
-/// Least time between two checks of the files.
+/// Minimum time between two checks of the files.
 const LOOK_NANOS: u64 = 10_000_000_000;
 
 /// Gives each connection the current certificate and key.
@@ -32,7 +32,7 @@ impl Encryption {
     /// Reads the files.
     ///
     /// # Errors
-    /// They cannot be read or used.
+    /// The files cannot be read or used.
     pub fn load(env: &Arc<dyn Env>, options: TlsOptions) -> Result<Self, TlsError> {
         let current = Current {
             written_secs: written(&**env, &options),
@@ -46,12 +46,12 @@ impl Encryption {
         })
     }
 
-    /// Peers may also connect without encryption.
+    /// True if peers may also connect without encryption.
     pub fn is_optional(&self) -> bool {
         self.options.is_optional
     }
 
-    /// What was asked for.
+    /// The options that it was loaded with.
     pub fn options(&self) -> &TlsOptions {
         &self.options
     }
@@ -66,7 +66,7 @@ impl Encryption {
         self.looked_at().client.clone()
     }
 
-    /// The configurations, after a look at the files if the last one is long ago.
+    /// The configurations. Checks the files first, if the last check is long ago.
     fn looked_at(&self) -> parking_lot::MappedMutexGuard<'_, Ready> {
         let mut current = self.current.lock();
         let now = self.env.monotonic_nanos();

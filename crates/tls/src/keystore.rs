@@ -26,7 +26,7 @@ enum Content {
 /// Reads a private key and its certificates.
 ///
 /// # Errors
-/// The file cannot be read or has none; the text names it.
+/// The file cannot be read, or has no key or no certificate; the text names the file.
 pub(crate) fn read_key(env: &dyn Env, path: &Path, password: Option<&str>) -> Result<KeyAndChain, String> {
     match read(env, path, password)? {
         Content::Pem(pem) => Ok(KeyAndChain {
@@ -53,7 +53,7 @@ pub(crate) fn read_key(env: &dyn Env, path: &Path, password: Option<&str>) -> Re
 /// Reads the certificates of issuers. Compat: of a PKCS#12 file only those that are marked as trusted, as `keytool -importcert` does.
 ///
 /// # Errors
-/// The file cannot be read or has none; the text names it.
+/// The file cannot be read, or has no such certificate; the text names the file.
 pub(crate) fn read_issuers(
     env: &dyn Env,
     path: &Path,

@@ -9,7 +9,7 @@
 //! | `options` | [`TlsOptions`]: what the operator asks for; the configurations of rustls for it |
 //! | `encryption` | [`Encryption`]: the current configurations, read again when files change |
 //! | `keystore` | files with keys and certificates: PEM, PKCS#12 |
-//! | `validity` | warns of a certificate that soon ends |
+//! | `validity` | warns of a certificate that soon expires |
 //! | `any_name` | trust in a chain of certificates, whatever name they have |
 //! | `peer_name` | whether the certificate of a peer names its address |
 //! | `socket` | [`Socket`] |

@@ -34,7 +34,7 @@ pub struct TlsOptions {
     pub truststore: PathBuf,
     /// Password of a PKCS#12 truststore.
     pub truststore_password: Option<Secret>,
-    /// Whether those who connect show certificates.
+    /// Whether connecting peers show certificates.
     pub peer_certificates: PeerCertificates,
     /// Whether the node itself connects to others with this encryption.
     pub connecting: Connecting,
@@ -42,14 +42,14 @@ pub struct TlsOptions {
     pub protocols: Vec<String>,
 }
 
-/// Whether those who connect show certificates.
+/// Whether connecting peers show certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerCertificates {
     /// They are not asked for one.
     NotAsked,
-    /// As `Required`, but peers without any are accepted.
+    /// Like `Required`, but peers without any are accepted.
     Optional,
-    /// Without one that the truststore vouches for, a peer is refused.
+    /// A peer is refused without a certificate that the truststore vouches for.
     Required,
 }
 
@@ -58,9 +58,9 @@ pub enum PeerCertificates {
 pub enum Connecting {
     /// It only accepts connections.
     Never,
-    /// It does. The truststore must vouch for the other's certificate.
+    /// It connects to others, if the truststore vouches for their certificates.
     Trusted,
-    /// It does. The truststore must vouch for the other's certificate, and the certificate must name the address.
+    /// It connects to others, if the truststore vouches for their certificates, and these name the address.
     Named,
 }
 

@@ -28,7 +28,7 @@ pub struct TlsFacts {
     pub cipher_suite: String,
 }
 
-/// One side of a connection.
+/// One side of a connection, encrypted or not.
 pub struct Socket {
     tcp: TcpStream,
     /// `None` if no encryption is set up.
@@ -49,7 +49,7 @@ struct Tls {
 }
 
 impl Socket {
-    /// The side that was connected to.
+    /// A socket on the side that was connected to.
     ///
     /// # Errors
     /// TLS cannot begin.
@@ -64,7 +64,8 @@ impl Socket {
         })
     }
 
-    /// The side that has connected, with TLS if there is a configuration. The handshake begins with the first [`Self::flush`] or write.
+    /// A socket on the side that has connected, with TLS if there is a configuration. The handshake begins with the first [`Self::flush`]
+    /// or write.
     ///
     /// # Errors
     /// TLS cannot begin.
@@ -136,7 +137,7 @@ impl Socket {
         }
     }
 
-    /// Sends encrypted bytes that are still here.
+    /// Sends encrypted bytes that the socket did not accept before.
     ///
     /// # Errors
     /// `WouldBlock` if the socket is full; otherwise the connection is broken.
@@ -150,7 +151,7 @@ impl Socket {
             })
     }
 
-    /// True if encrypted bytes are still here.
+    /// True if encrypted bytes wait to be sent.
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.with_tls(|tls| tls.connection.wants_write()).unwrap_or(false)
@@ -165,7 +166,7 @@ impl Socket {
         });
     }
 
-    /// The encryption that was agreed on; `None` without, or before the handshake is done.
+    /// The encryption that was agreed on; `None` without encryption, or before the handshake is done.
     pub fn tls_facts(&self) -> Option<TlsFacts> {
         self.with_tls(|tls| {
             let protocol = match tls.connection.protocol_version()? {
@@ -223,7 +224,7 @@ impl Tls {
             let state = match self.connection.process_new_packets() {
                 Ok(state) => state,
                 Err(error) => {
-                    // The alert that tells the peer why.
+                    // Sends the alert that tells the peer why.
                     let _ = self.send(tcp);
                     return Err(io::Error::new(io::ErrorKind::InvalidData, error));
                 }
@@ -265,7 +266,7 @@ impl Tls {
     }
 }
 
-/// What the peer sent, for `rustls`.
+/// The bytes that the peer sent, as `rustls` reads them.
 struct Source<'s> {
     ahead: &'s mut Vec<u8>,
     tcp: &'s TcpStream,
@@ -282,7 +283,7 @@ impl Read for Source<'_> {
     }
 }
 
-/// The socket, for `rustls`.
+/// The socket, as `rustls` writes to it.
 struct Sink<'s>(&'s TcpStream);
 
 impl Write for Sink<'_> {

@@ -53,7 +53,7 @@ pub(super) fn choose(place: &dyn Place, options: &RestoreOptions<'_>) -> Result<
     for backup in catalogue.backups()? {
         match backup.manifest {
             Ok(manifest) => manifests.push(manifest),
-            // It may be the right one, so no other one replaces it.
+            // An unreadable backup may be the right one, so no other backup is chosen instead.
             Err(error) => unreadable = Some(error),
         }
     }
@@ -121,7 +121,7 @@ fn of_one_node(place: &dyn Place, mut manifests: Vec<Manifest>, node: Option<Uui
     }
 }
 
-/// The segments behind a backup, up to one that has no record from before `to_micros`.
+/// The segments behind a backup, up to the first segment that was created after `to_micros`.
 fn later_segments(
     place: &dyn Place,
     base: &Manifest,
@@ -151,7 +151,7 @@ fn later_segments(
         end_micros = end_micros.max(segment.created_micros);
         segments.insert(*id, (segment.file.clone(), segment.chunk_bytes));
         let is_gap = match segment.before {
-            // The first one behind the backup follows a segment of the backup, or one from before it.
+            // The first segment behind the backup may follow a segment of the backup, or one from before it.
             Some(before) => before >= base.log.to && !segments.contains_key(&before),
             None => !backed_up.contains(id) && !is_first_behind(*id, base),
         };
@@ -159,7 +159,7 @@ fn later_segments(
             return Err(gap(place, base, *id));
         }
         if segment.created_micros > to_micros {
-            // A later backup may have further segments, but those in between are missing here.
+            // A later backup may have further segments, but those between this one and them are missing here.
             segments.split_off(&(id + 1));
             is_passed = true;
             break;

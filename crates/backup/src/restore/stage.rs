@@ -49,8 +49,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Creates the directory, or resumes the same restore in a directory that a stopped one left. `keyspaces` are restored beside the schema;
-    /// an empty list is all.
+    /// Creates the directory, or resumes the same restore in a directory that a stopped one left. `keyspaces` are restored beside the
+    /// schema; an empty list is all.
     pub(super) fn open(
         env: &'a Arc<dyn Env>,
         root: &Path,
@@ -150,7 +150,7 @@ impl<'a> Stage<'a> {
                 });
             }
         }
-        // The segments may have been cut already; their names would not show it.
+        // An earlier try may have cut the segments, which their names do not show: download all of them again.
         if env.exists(&self.options.commitlog_dir) {
             env.remove_dir_all(&self.options.commitlog_dir)?;
         }
@@ -237,7 +237,7 @@ impl<'a> Stage<'a> {
             .write_atomically(&self.options.data_dir.join(ID), id.as_bytes())?)
     }
 
-    /// Where a table is exported.
+    /// The directory that a table is exported to.
     pub(super) fn export_directory(&self, table: &str) -> PathBuf {
         self.root.join("export").join(table)
     }
@@ -248,7 +248,7 @@ impl<'a> Stage<'a> {
         Ok(self.env.sync_dir(&self.root)?)
     }
 
-    /// Removes all of it.
+    /// Removes the whole directory.
     pub(super) fn remove(self) -> Result<()> {
         Ok(self.env.remove_dir_all(&self.root)?)
     }

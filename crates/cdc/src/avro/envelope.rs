@@ -93,7 +93,7 @@ impl<'a> After<'a> {
     fn field(&mut self, id: ColumnId) -> Option<&mut (String, Avro)> {
         let columns = self.table.every_column();
         let index = columns.iter().position(|column| column.id == id)?;
-        // Behind the three that are no columns.
+        // The first three fields are not columns.
         self.fields.get_mut(3 + index)
     }
 

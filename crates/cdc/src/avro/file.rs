@@ -10,7 +10,7 @@ use apache_avro::types::Value as Avro;
 use apache_avro::writer::datum::GenericDatumWriter;
 use apache_avro::{Schema, Writer};
 
-/// A block that has so many bytes is full.
+/// A block with this many bytes is full.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// A file that is written from its beginning to its end, block by block.

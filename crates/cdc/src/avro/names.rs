@@ -2,7 +2,7 @@
 
 use ilion_types::CqlType;
 
-/// Names of fields for these names, in their order: each is permitted, and none is there twice. `taken` are in use already.
+/// Field names for these CQL names, in the same order. Avro permits each; all are distinct, and none is among `taken`.
 pub(super) fn field_names<'a>(names: impl Iterator<Item = &'a str>, taken: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for name in names {

@@ -15,7 +15,7 @@
 //! | tuple | record with `field1`, `field2` and so on |
 //! | user type | record with its fields |
 //!
-//! All of them, also elements, may be null: so are empty values of types whose values have bytes.
+//! All values, also elements, may be null. An empty value of a type that has no empty values, such as `int`, becomes null.
 
 use apache_avro::types::Value as Avro;
 use ilion_types::{CqlType, Value};

@@ -13,7 +13,7 @@ use super::Serving;
 use crate::answer::{Answer, ReplicaError};
 use crate::command::Resume;
 
-/// Rows between two looks at the clock.
+/// Number of rows between two checks of the deadline.
 const ROWS_BETWEEN: usize = 256;
 
 /// A partition of a page, while it is read.
@@ -36,7 +36,7 @@ impl Open {
         behind
     }
 
-    /// Takes a marker. Returns its position if a page may end there: where a range ends, so that each page gets on.
+    /// Takes a marker. Returns its position if a page may end there: where a range ends, so that each page makes progress.
     fn take_marker(&mut self, marker: Marker) -> Option<Bound> {
         let ends = self.range.is_some();
         self.close(&marker.bound);

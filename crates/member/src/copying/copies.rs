@@ -13,16 +13,16 @@ use super::Asked;
 pub(crate) struct Copies {
     /// Tablets that are to be copied.
     pub wanted: BTreeSet<u32>,
-    /// Those of them that are being copied.
+    /// Wanted tablets that are being copied.
     pub running: BTreeSet<u32>,
     /// Tablets that are in the tables already; their [`CopiedState`] is not saved yet.
     pub arrived: Vec<CopiedState>,
     /// Requests of others that wait until this node has applied more.
     pub asked: Vec<Asked>,
-    /// Those that wait for the next saving, and those that wait for the current one.
+    /// Requests that wait for the next saving, and requests that wait for the current one.
     pub unsaved: Vec<Asked>,
     pub saving: Vec<Asked>,
-    /// Tablets that this node does not hold, whose data is being removed, and who waits for that.
+    /// Tablets that this node does not hold and whose data is being removed, and the callers that wait for that.
     pub clearing: BTreeSet<u32>,
     pub cleaning: Vec<Channel<Result<(), String>>>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Copies {
 /// How a node begins to follow a tablet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
-    /// From where it was, or from the beginning of the log.
+    /// From where it had it, or from the beginning of the log.
     OfLog,
     /// With the first record that the log still has, and without what belongs to an older schema.
     OfRest,
@@ -38,14 +38,14 @@ pub(crate) enum Beginning {
     Copied,
 }
 
-/// Who has a tablet beside this node.
+/// Which other nodes have a tablet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holders {
     /// Another node may have it.
     Others,
     /// No other node has it.
     Nobody,
-    /// No node had it until now: there was no keyspace. The log may have records of dropped ones.
+    /// No node had it until now, since there was no keyspace. The log may have records of dropped keyspaces.
     New,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn beginning_of(own: Option<u64>, trimmed: u64, holders: Holders) -> 
     }
 }
 
-/// The other nodes that may have a tablet, the best first: nodes that are up, and each tablet begins with another one. Pure.
+/// The other nodes that may have a tablet: those that are up come first, and each tablet begins with another node. Pure.
 pub(crate) fn sources_of(
     replicas: &BTreeSet<Node>,
     own: Node,

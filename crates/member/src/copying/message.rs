@@ -24,10 +24,10 @@ const TABLET_BYTES: usize = 4 + 8;
 /// An empty name and a size.
 const COMPONENT_BYTES_MIN: usize = 1 + 8;
 
-/// What a node wants of another one.
+/// The request for tablets of another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyRequest {
-    /// The schema that it has: tables are copied by the same one only.
+    /// The schema of the node that asks; only a node with the same schema can answer.
     pub schema_epoch: u64,
     /// The tablets. The copy must have all records below the offset.
     pub tablets: Vec<(u32, u64)>,

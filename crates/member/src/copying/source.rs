@@ -16,16 +16,16 @@ use crate::copying::message::{CopyRequest, Part};
 use crate::shared::{Shared, nanos};
 use crate::waiting::receive_until;
 
-/// A request waits so long until this node has saved what the copy needs.
+/// How long a request waits until this node has saved what the copy needs.
 const SAVED_WITHIN: Duration = Duration::from_secs(120);
 /// Bytes of a file in one part.
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// A request that waits for the thread that follows the logs: it saves, and answers with what is saved.
+/// A request that waits for the follower, which saves and then answers with the saved state.
 pub(crate) struct Asked {
     pub request: CopyRequest,
     pub reply: Channel<Result<CopiedState, String>>,
-    /// Until then.
+    /// The request waits until this time.
     pub ends_nanos: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct CopyParts {
 struct Sending {
     slice: Slice,
     sizes: Vec<u64>,
-    /// The next bytes.
+    /// Component and offset of the next bytes.
     component: usize,
     offset: u64,
 }
@@ -71,7 +71,7 @@ pub(crate) fn serve(shared: &Arc<Shared>, request: &Bytes) -> Result<CopyParts, 
     }
     let saved = receive_until(shared, &answer, ends_nanos)
         .map_err(|_| "this node ended, or could not save what it has in time".to_owned())??;
-    // All that is saved is in these SSTables, and maybe more.
+    // These SSTables have all that is saved, and maybe more.
     let tables = shared.engine.hold_tables().into();
     Ok(CopyParts {
         tables,
@@ -180,7 +180,7 @@ impl Iterator for CopyParts {
     }
 }
 
-/// Requests by what becomes of them now. Pure.
+/// Decides what is done with a request now; the error says why it cannot be answered. Pure.
 pub(crate) fn judge(
     request: &CopyRequest,
     schema_epoch: u64,

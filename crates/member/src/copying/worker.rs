@@ -1,5 +1,5 @@
-//! [`Worker`]: a thread for what takes long: copies of tablets, removing the data of tablets that others hold, and deleting what no node needs
-//! of the logs.
+//! [`Worker`]: a thread for what takes long: copies of tablets, removing the data of tablets that others hold, and deleting what no node
+//! needs of the logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::forward::MemberClient;
 use crate::shared::Shared;
 use crate::waiting::receive;
 
-/// What is to be done.
+/// A job of the thread.
 pub(crate) enum Job {
     /// Copies tablets.
     Copy(CopyJob),
@@ -39,9 +39,9 @@ pub(crate) struct CopyJob {
     pub sources: BTreeMap<u32, Vec<Node>>,
 }
 
-/// What became of tablets that were to be copied.
+/// The outcome of a job.
 pub(crate) enum Done {
-    /// The tables have them; this goes with them.
+    /// The tables have the tablets; the state belongs to them.
     Copied(CopiedState),
     /// No node gave them.
     NotCopied(BTreeSet<u32>),
@@ -79,10 +79,10 @@ impl Worker {
         })
     }
 
-    /// Has it done, after what was asked for before.
+    /// Queues a job behind the earlier ones.
     pub fn ask(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
-            // The thread ends with this value only.
+            // Cannot fail: the thread ends only when this value is dropped.
             let _ = jobs.send(job);
         }
     }
@@ -104,7 +104,7 @@ fn delete(shared: &Shared, offsets: &[(u32, u64)]) {
         if shared.is_stopping.load(Relaxed) {
             return;
         }
-        // The next time, more is deleted.
+        // The next deletion covers the same records.
         if let Err(error) = shared.sender.logs().delete_below(*tablet, *offset) {
             tracing::warn!(tablet, offset, %error, "a log is trimmed later");
         }
@@ -199,7 +199,7 @@ impl<'a> Copying<'a> {
         Part::decode(&part).map_err(|error| error.to_string())
     }
 
-    /// Brings the SSTables in; returns their bytes.
+    /// Brings the SSTables into the tables; returns their bytes.
     fn receive(
         &self,
         parts: &mut dyn Iterator<Item = Result<Bytes, String>>,

@@ -27,7 +27,7 @@ impl Follower {
         }
     }
 
-    /// Tells the homes of batches that they are finished. If that is lost, their parts are sent once more.
+    /// Tells the homes of batches that they are finished. If a report is lost, the parts of the batch are sent once more.
     fn tell_finished(&self) {
         let finished = std::mem::take(&mut *self.shared.finished.lock());
         let mut by_home: BTreeMap<u32, Vec<BatchId>> = BTreeMap::new();
@@ -52,7 +52,7 @@ impl Follower {
         }
     }
 
-    /// Sends the parts of batches whose coordinator has not done so for too long, if this node is the one that does it.
+    /// Sends the parts of batches whose coordinator has not sent them for too long, if this node is the one that does this.
     fn finish_batches(&mut self, after_nanos: u64) {
         let (Some(replica), Some(node)) = (&self.replica, self.meta.node) else {
             return;
@@ -66,7 +66,7 @@ impl Follower {
         for (home, id) in unfinished {
             let seen = self.batches.entry((home, id)).or_insert(now);
             let is_overdue = now.saturating_sub(*seen) >= after_nanos;
-            // The first that is up, so that usually one does it.
+            // The first replica that is up does it, so that usually only one does.
             if !is_overdue || self.shared.replicas_of(home).first() != Some(&node) {
                 continue;
             }

@@ -8,9 +8,9 @@ use ilion_cluster::{ClusterState, Moment, Node};
 use super::{Due, Follower};
 use crate::copying::{Beginning, CopyJob, Done, Holders, Job, Judged, beginning_of, judge, sources_of};
 
-/// A copy that no node gave is tried again after so long.
+/// A copy that no node gave is tried again after this time.
 const RETRY: Duration = Duration::from_millis(500);
-/// The log says so often that no node gives a copy.
+/// How often a message says that no node gives a copy.
 const TELL: Duration = Duration::from_secs(10);
 
 impl Follower {
@@ -33,7 +33,7 @@ impl Follower {
                     rests.insert(*tablet, trimmed);
                 }
                 Beginning::Copied => {
-                    // Else it has never had it.
+                    // Otherwise this node has never had the tablet.
                     if own.is_some() {
                         say_trimmed(*tablet);
                     }
@@ -51,7 +51,7 @@ impl Follower {
         followed.into_iter().for_each(|tablet| self.follow_log(tablet));
     }
 
-    /// The beginning of a log is gone that this node needs.
+    /// Handles a log whose beginning is deleted although this node needs it.
     pub(super) fn lose_beginning(&mut self, tablet: u32) {
         say_trimmed(tablet);
         self.leave(tablet);
@@ -74,7 +74,7 @@ impl Follower {
         !self.copies.running.is_empty()
     }
 
-    /// Does what is due for copies.
+    /// Does the work that is due for copies.
     pub(super) fn work_on_copies(&mut self) {
         self.take_done();
         self.start_copies();
@@ -118,7 +118,7 @@ impl Follower {
         self.worker.ask(Job::Copy(job));
     }
 
-    /// Follows the logs of tablets that have come.
+    /// Follows the logs of tablets whose copies have arrived.
     fn take_done(&mut self) {
         while let Ok(done) = self.worker.done.try_recv() {
             match done {
@@ -131,7 +131,7 @@ impl Follower {
                 Done::Cleared(result) => {
                     self.copies.clearing.clear();
                     for waiting in self.copies.cleaning.drain(..) {
-                        // Whoever asked may have gone.
+                        // The caller may have gone.
                         drop(waiting.send(result.clone()));
                     }
                 }
@@ -156,7 +156,7 @@ impl Follower {
         }
     }
 
-    /// No node has given these tablets. Their logs are read from the beginning, if they have it.
+    /// Goes on without copies of tablets that no node gave: reads their logs from the beginning, if the logs still have it.
     fn do_without(&mut self, tablets: &BTreeSet<u32>) {
         let Some(state) = self.meta.state.clone() else {
             return;
@@ -173,7 +173,7 @@ impl Follower {
         }
     }
 
-    /// Says in the log what this node waits for, and what an operator can do.
+    /// Prints what this node waits for, and what an operator can do.
     fn tell_lacking(&self, state: &ClusterState) {
         let replicas = state.all_replicas(Moment::Now);
         let of_wanted = self
@@ -205,7 +205,7 @@ impl Follower {
         );
     }
 
-    /// Sees which requests of others can be answered with the next saving.
+    /// Finds the requests of others that can be answered with the next saving.
     fn judge_asked(&mut self) {
         self.copies.asked.append(&mut self.shared.copies.lock());
         if self.copies.asked.is_empty() {
@@ -225,7 +225,7 @@ impl Follower {
                 false => judge(&asked.request, epoch, &ends),
             };
             match judged {
-                // Whoever asked has gone.
+                // The node that asked does not wait any more.
                 _ if asked.ends_nanos < now => {}
                 Ok(Judged::Save) => self.copies.unsaved.push(asked),
                 Ok(Judged::Wait) => self.copies.asked.push(asked),
@@ -263,12 +263,12 @@ impl Follower {
         !self.copies.unsaved.is_empty()
     }
 
-    /// What is saved next has what these requests want.
+    /// Notes that the saving that begins now has what these requests want.
     pub(super) fn begin_saving_for_copies(&mut self) {
         self.copies.saving.append(&mut self.copies.unsaved);
     }
 
-    /// What was applied is saved: answers those that wait for it.
+    /// Answers the requests that waited for this saving.
     pub(super) fn answer_copies(&mut self) {
         for asked in std::mem::take(&mut self.copies.saving) {
             let tablets = asked.request.tablets.iter().map(|(tablet, _)| *tablet).collect();
@@ -278,7 +278,7 @@ impl Follower {
                 .and_then(|replica| replica.saved_state(&tablets));
             let state = state.filter(|state| state.schema_epoch() == asked.request.schema_epoch);
             let answer = state.ok_or_else(|| "this node does not have all of it any more".to_owned());
-            // Whoever asked may have gone.
+            // The node that asked may have gone.
             drop(asked.reply.send(answer));
         }
     }

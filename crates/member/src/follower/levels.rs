@@ -5,7 +5,7 @@ use ilion_cluster::{Change, Feature};
 use super::{AGAIN, Due, Follower};
 
 impl Follower {
-    /// Has the level raised, if this is the node that does it.
+    /// Logs a record that raises the level, if this is the node that does it.
     pub(super) fn raise_level(&mut self) {
         let Some(level) = self.meta.state.as_ref().and_then(|state| state.possible_level()) else {
             return;

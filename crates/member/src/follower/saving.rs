@@ -10,10 +10,10 @@ use crate::copying::Job;
 use crate::meta_file;
 use crate::shared::nanos;
 
-/// The state of the cluster is saved after at most so many records of the meta log: so many are read again at a start.
+/// Maximum number of records of the meta log after which the state of the cluster is saved: a start reads the later ones again.
 const META_RECORDS_MAX: u64 = 1000;
 
-/// Up to where a replica has a tablet on disk, as the meta log says it: it needs the records from this offset on.
+/// Up to where a replica has a tablet on disk, in the form of the meta log: it needs the records from this offset on.
 fn position_of(end: u64) -> Position {
     Position::new(end, 0)
 }
@@ -57,7 +57,7 @@ impl Follower {
         }
     }
 
-    /// Saves what the meta log says, so that the next start need not read it from its beginning.
+    /// Saves the knowledge from the meta log, so that the next start need not read the log from its beginning.
     pub(super) fn save_meta(&mut self) {
         let (Some(snapshot), true) = (self.meta.snapshot(), self.replica.is_some()) else {
             return;
@@ -70,7 +70,7 @@ impl Follower {
         }
     }
 
-    /// Tells the meta log up to where this node does not need the logs any more, where that is more than it says.
+    /// Logs up to where this node does not need the logs any more, where that is further than the meta log says.
     pub(super) fn tell_flushed(&mut self) {
         let (Some(state), Some(node), Some(replica)) = (&self.meta.state, self.meta.node, &self.replica)
         else {
@@ -88,7 +88,7 @@ impl Follower {
         }
     }
 
-    /// Has logs trimmed, now and then, if this is the node that does it.
+    /// Logs a record that trims logs, now and then, if this is the node that does it.
     pub(super) fn trim(&mut self) {
         if !self.is_due(Due::Trim, self.shared.options.trim_interval) {
             return;
@@ -130,7 +130,7 @@ impl Follower {
         }
     }
 
-    /// A start after a clean stop has little to apply again.
+    /// Saves before a stop, so that the next start has little to apply again.
     pub(super) fn save_before_stop(&mut self) {
         let ends = self.shared.now_nanos() + nanos(Duration::from_secs(10));
         if let Some(replica) = &mut self.replica {
@@ -146,7 +146,7 @@ impl Follower {
     }
 }
 
-/// Up to where logs can be deleted, if that is at least so many records. Pure.
+/// Up to where logs can be deleted, if that is at least this many records. Pure.
 fn trimmable(state: &ClusterState, records: u64) -> Vec<(u32, Position)> {
     let points = state.trim_points().into_iter();
     let is_much = |(tablet, point): &(u32, Position)| {

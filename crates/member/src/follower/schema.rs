@@ -11,7 +11,7 @@ use ilion_replica::{AdoptError, FencedChange};
 use super::{AGAIN, Due, Follower};
 use crate::meta::Unadopted;
 
-/// The node that asked for a change of the schema fences the logs at once, the others after so long.
+/// The node that asked for a change of the schema fences the logs at once, the others after this time.
 const FENCE_AFTER: Duration = Duration::from_millis(500);
 
 impl Follower {
@@ -81,12 +81,12 @@ impl Follower {
         }
     }
 
-    /// Sees to it that every log has a record that needs the next schema.
+    /// Makes sure that every log has a record that needs the next schema.
     fn fence_logs(&mut self, next: &Unadopted) {
         let is_first = !self.done_nanos.contains_key(&Due::Fence(next.epoch));
         let is_late = self.is_due(Due::Fence(next.epoch), FENCE_AFTER);
         let tablets: Vec<u32> = match next.is_own && is_first {
-            // For the other nodes as well.
+            // The node that asked fences the logs of the other nodes, too.
             true => self.tablets_with_replicas(),
             false if is_late => self.followed.difference(&self.blocked).copied().collect(),
             false => return,

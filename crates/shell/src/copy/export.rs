@@ -12,7 +12,7 @@ use crate::error_text::print_failure;
 use crate::session::{Body, How};
 use crate::shell::Shell;
 
-/// Gets the lines of each page, and the number of rows so far.
+/// Called with the lines of each page, and the number of rows so far.
 type Take<'t, S> = dyn FnMut(&mut S, &[u8], u64) -> Result<(), String> + 't;
 
 impl Shell<'_> {

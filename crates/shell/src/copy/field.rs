@@ -1,6 +1,6 @@
-//! Values to fields of CSV files, and back. What was printed is parsed to the same value.
+//! Values to fields of CSV files, and back. A printed value is parsed to the same value.
 //!
-//! A scalar is its plain text, a text is as it is, and values with parts are literals of CQL: `['a', 'b']`.
+//! A scalar is printed as plain text, a text without quotes, and values with parts as literals of CQL: `['a', 'b']`.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use ilion_cql::ast::{Literal, Term};
 use ilion_cql::parse_term;
 use ilion_types::{CqlType, Error, encode_list, encode_map, encode_tuple, encode_vector, hex};
 
-/// Values inside values, at most.
+/// Maximum depth of values inside values.
 const DEPTH_MAX: usize = 64;
 
 /// A value as a field.

@@ -16,7 +16,7 @@ use crate::paths::{FileReader, expand};
 use crate::session::{Failure, How, RowFeed, WriteRow};
 use crate::shell::Shell;
 
-/// Failures that are shown; the others are only counted.
+/// Maximum number of failures that are shown; the others are only counted.
 const SHOWN_MAX: u64 = 10;
 /// Records between two updates of the bar.
 const BAR_STRIDE: u64 = 256;
@@ -214,7 +214,7 @@ struct Failures {
     count: u64,
     /// The first of them, for the user.
     shown: Vec<String>,
-    /// Why they could not be written to the file.
+    /// Why the failed records could not be written to the file.
     lost: Option<String>,
 }
 

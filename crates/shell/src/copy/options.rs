@@ -1,4 +1,4 @@
-//! [`Options`]: what stands behind WITH.
+//! [`Options`]: the options behind WITH.
 
 use crate::csv::Dialect;
 
@@ -48,7 +48,7 @@ impl Default for Options {
     }
 }
 
-/// Options of cqlsh that set how its processes work.
+/// Options of cqlsh that set how its processes work. They are refused.
 const MEANINGLESS: [&str; 14] = [
     "CHUNKSIZE",
     "CONFIGFILE",
@@ -118,7 +118,7 @@ fn parse_number<T: std::str::FromStr + PartialOrd>(name: &str, value: &str, leas
     number.ok_or_else(|| format!("{name} is a number, not '{value}'."))
 }
 
-/// -1 is no limit.
+/// Parses a limit; -1 means no limit.
 fn parse_limit(name: &str, value: &str) -> Result<Option<u64>, String> {
     match value {
         "-1" => Ok(None),

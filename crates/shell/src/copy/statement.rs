@@ -11,7 +11,7 @@ use crate::quotes::unquote;
 /// A COPY statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copy {
-    /// `None`: that of the session.
+    /// `None`: the keyspace of the session.
     pub keyspace: Option<String>,
     /// The table.
     pub table: String,
@@ -19,7 +19,7 @@ pub struct Copy {
     pub columns: Vec<String>,
     /// Where rows come from or go to.
     pub end: End,
-    /// What stands behind WITH.
+    /// The options behind WITH.
     pub options: Options,
 }
 
@@ -43,7 +43,7 @@ struct Words<'a> {
 /// Parses a statement that begins with COPY.
 ///
 /// # Errors
-/// It is no COPY; the text says what is wrong.
+/// The text is no COPY; the error says what is wrong.
 pub fn parse(text: &str) -> Result<Copy, String> {
     let is_word = |class| !matches!(class, Class::Space | Class::Comment | Class::Semicolon);
     let pieces = outline(text).filter(|piece| is_word(piece.class));

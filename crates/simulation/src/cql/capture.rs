@@ -1,6 +1,6 @@
 //! [`CaptureStore`]: a node's storage whose writes become records of logs.
 //!
-//! A coordinator executes a statement on it. Nothing is written: what would be is taken by [`CaptureStore::take`] and sent.
+//! A coordinator executes a statement on it. It writes nothing: [`CaptureStore::take`] returns the writes, and the caller sends them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +33,7 @@ pub(super) struct CaptureStore {
     captured: Mutex<Vec<Captured>>,
     /// A change of the schema that is possible.
     altering: Mutex<Option<SchemaChange>>,
-    /// Changes of the schema are made here, since there is no cluster yet.
+    /// True while there is no cluster yet: changes of the schema are made here.
     is_alone: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ impl CaptureStore {
         }
     }
 
-    /// What was captured since the last call.
+    /// The records that were captured since the last call.
     pub fn take(&self) -> Vec<Captured> {
         std::mem::take(&mut self.captured.lock())
     }

@@ -38,12 +38,12 @@ const TABLES: [&str; 3] = ["registers", "counters", "cells"];
 struct Pending {
     request: Request,
     record: Captured,
-    /// The schema that the record was made with, however often it is sent.
+    /// The schema that the record was made with; it stays when the record is sent again.
     schema_epoch: u64,
     origin: Origin,
     ticket: Ticket,
     sends_left: u32,
-    /// When this node has applied up to here, there is an answer.
+    /// There is an answer once this node has applied the log up to here.
     awaited: Option<Position>,
 }
 
@@ -54,7 +54,7 @@ struct Fence {
     is_acknowledged: bool,
 }
 
-/// What runs: gone after a crash.
+/// The running part of a node: gone after a crash.
 struct Process {
     replica: Replica,
     store: Arc<CaptureStore>,
@@ -66,7 +66,7 @@ struct Process {
 pub struct Machine {
     env: MemEnv,
     random: Seeded,
-    /// The disk as a power loss in the middle of a step left it.
+    /// The disk, if the power was lost in the middle of a step.
     lost_power: Arc<Mutex<Option<MemEnv>>>,
     process: Process,
     number: u32,
@@ -77,12 +77,12 @@ pub struct Machine {
     fences: BTreeMap<u32, Fence>,
     /// Tablets whose next record needs the next schema.
     blocked: BTreeSet<u32>,
-    /// What is saved before the next schema is adopted was taken.
+    /// True once the data that must be saved before the next schema is adopted was taken.
     is_taken: bool,
     /// The number of the next record of each log.
     next_seq: BTreeMap<u32, u64>,
     side: Side,
-    /// What commands of this process gave, by tablet and number.
+    /// Outcomes of the commands of this process, by tablet and number.
     outcomes: BTreeMap<(u32, u64), Result<Executed, Error>>,
     pending: BTreeMap<u64, Pending>,
 }
@@ -117,7 +117,7 @@ impl Process {
         let replica = replica.unwrap_or_else(|error| panic!("a replica starts after any crash: {error}"));
         let store = Arc::new(CaptureStore::new(engine.clone(), tablets));
         let processor = QueryProcessor::new(store.clone(), QueryOptions::default());
-        // What it writes about itself at the start is local.
+        // The processor's own writes at the start are local: drop them.
         store.take();
         if engine.schema().keyspace("ks").is_some() {
             store.begin_cluster();
@@ -283,7 +283,7 @@ impl Machine {
 
     /// The origin of the next record of a log. Requires: this process may send.
     fn next_origin(&mut self, log: u32) -> Origin {
-        // Members were ready by a record with the number 1.
+        // The record with the number 1 was the one by which the member became ready.
         let next = self.next_seq.entry(log).or_insert(2);
         let seq = *next;
         *next += 1;
@@ -378,7 +378,7 @@ impl Machine {
         match replica.save() {
             Ok(true) => {}
             Ok(false) => {
-                // A flush that was asked for.
+                // Do the flush that `save` waits for.
                 replica.engine().step();
                 return Ok(true);
             }
@@ -396,7 +396,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// Sees to it that a log has a record that needs the schema of this epoch.
+    /// Makes sure that a log has a record that needs the schema of this epoch.
     fn fence(&mut self, tablet: u32, epoch: u64, logs: &mut [SimLog]) -> bool {
         let record = Captured {
             tablet,
@@ -442,7 +442,7 @@ impl Machine {
                     Some(_) => Some(Reply::Done(None)),
                 };
             }
-            // Its data is in the log.
+            // The data of the batch is in the log.
             Request::Change(Command::Batch(..)) => return Some(Reply::Done(None)),
             _ if !self.has_applied(tablet, position) => return None,
             Request::Register(key) => return Some(Reply::Register(self.register(key))),
@@ -461,7 +461,7 @@ impl Machine {
                 Some(Reply::Done((!is_applied).then_some(found)))
             }
             Some(Ok(_)) => Some(Reply::Done(None)),
-            // The schema changed before it. A coordinator would try again.
+            // The schema changed before the command. A coordinator would try again.
             Some(Err(Error::Overtaken)) => Some(Reply::Refused),
             other => panic!("the outcome of {:?} is {other:?}", pending.request),
         }
@@ -494,7 +494,7 @@ impl Machine {
         });
     }
 
-    /// One step of the work of the background.
+    /// One step of the background work.
     fn work(&mut self, random: &mut Seeded) {
         let engine = self.process.replica.engine().clone();
         match random.below(8) {
@@ -665,7 +665,7 @@ impl Member for Machine {
 
     fn save_step(&mut self, random: &mut Seeded) {
         self.endanger(6);
-        // A few, since a toy saves all of itself in one step.
+        // Several steps, since a toy saves all of its data in one.
         (0..4).for_each(|_| self.work(random));
     }
 

@@ -49,7 +49,7 @@ fn endpoint() -> Endpoint {
     }
 }
 
-/// The session of a node's process that was started so often.
+/// The session of a node's process after this many starts.
 fn session(node: u32, starts: u32) -> Uuid {
     Uuid::from_u128(u128::from(node) << 32 | u128::from(starts))
 }
@@ -111,7 +111,7 @@ pub(crate) fn begin_cluster(meta: &mut SimLog, nodes: u32, tablets: u32) {
         if node > 1 {
             let transition = u64::from(node - 1);
             let schema_epoch = 0;
-            // The numbers that processes give later are higher.
+            // The numbers that processes give later are higher than this one.
             let ready = Change::Ready {
                 transition,
                 schema_epoch,
@@ -150,12 +150,12 @@ impl Meta {
         }))
     }
 
-    /// Sends such a record.
+    /// Sends a record of [`Self::record_of`].
     pub fn ask(&self, origin: Origin, record: &[u8], log: &mut SimLog, side: Side) -> Ticket {
         log.send(&envelope(origin, record), side)
     }
 
-    /// Applies the next record, or does what a process does that has just begun. True if something happened.
+    /// Applies the next record, or takes a step of the start of a process. Returns true if something happened.
     pub fn follow(&mut self, adopted: u64, log: &mut SimLog, side: Side) -> Result<bool, Violation> {
         let position = self
             .state

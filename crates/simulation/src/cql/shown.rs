@@ -1,4 +1,4 @@
-//! What a node has, as text: to compare nodes.
+//! The data of a node as text, to compare nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) fn raw(engine: &Engine, table: &Arc<TableSchema>, key: i64) -> String
     read().unwrap_or_else(|error| panic!("a node reads what it has: {error}"))
 }
 
-/// Each process gives columns numbers of its own, so they are shown by name.
+/// A row as text. Each process gives columns numbers of its own, so they are shown by name.
 fn raw_row(row: &Row, table: &TableSchema) -> String {
     let Row {
         clustering,
