@@ -30,9 +30,9 @@ pub(crate) struct Acceptor {
     memory: Arc<ClientMemory>,
     stopping: watch::Receiver<bool>,
     orders: mpsc::Receiver<Order>,
-    /// Announces whether the port is open.
+    /// Tells watchers whether the port is open.
     is_open: watch::Sender<bool>,
-    /// Ends the connections when it is set; replaced each time the port is opened.
+    /// Set to true to end the connections; replaced each time the port is opened.
     ending: watch::Sender<bool>,
     /// The address to listen on when the port is opened again.
     address: SocketAddr,
@@ -79,7 +79,7 @@ impl Acceptor {
         (acceptor, entry)
     }
 
-    /// An acceptor for a second listener, with this encryption. Both share the limits.
+    /// Returns an acceptor for a second listener, with this encryption. Both share the limits.
     pub fn beside(&self, address: SocketAddr, encryption: Option<Arc<Encryption>>) -> (Self, Entry) {
         let shared = Shared {
             encryption,
@@ -237,7 +237,7 @@ impl Acceptor {
     }
 }
 
-/// Waits for the next connection; for ever if the port is closed.
+/// Waits for the next connection; waits for ever if the port is closed.
 async fn next_of(listener: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
     match listener {
         Some(listener) => listener.accept().await,
