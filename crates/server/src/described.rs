@@ -7,14 +7,14 @@ use ilion_query::{ColumnSpec, Consistency, Shape};
 use crate::statements::Statements;
 use crate::subject::Subject;
 
-/// Longer statements are cut.
+/// Longer statements are cut, in characters.
 const TEXT_CHARS_MAX: usize = 1000;
 /// Longer values are cut. Compat: `QueryEvents` of Cassandra cuts them at 50 characters, its traces at 100.
 const VALUE_CHARS_MAX: usize = 50;
 /// Most values that are shown.
 const VALUES_MAX: usize = 20;
 
-/// True for requests with statements: only these are traced.
+/// True for requests with statements: only they are traced.
 pub(crate) fn is_traceable(request: &Request) -> bool {
     matches!(
         request,
@@ -84,7 +84,7 @@ fn of_params(params: &QueryParams, add: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// A running request. Compat: similar to what `QueryMessage` and its siblings print.
+/// The text of a running request. Compat: similar to what `QueryMessage` and its siblings print.
 pub(crate) fn task_text(request: &Request, statements: &dyn Statements) -> String {
     let paged = |params: &QueryParams| match params.page_size {
         Some(size) => format!(" [pageSize = {size}]"),
@@ -142,7 +142,7 @@ pub(crate) fn shown(request: &Request, subject: &Subject, shape: &Shape) -> Stri
     }
 }
 
-/// The first text of a batch: the shape of a batch shows no values.
+/// The first statement of a batch that is sent as text: the shape of a batch shows no values.
 fn first_text(batch: &Batch) -> String {
     let texts = batch
         .statements

@@ -2,7 +2,7 @@
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// The state that the acceptor shall bring about.
+/// The state that the acceptor is ordered to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Clients may connect.
@@ -14,7 +14,7 @@ pub(crate) enum Wanted {
 /// An order, and the channel for its outcome.
 pub(crate) type Order = (Wanted, oneshot::Sender<Result<(), String>>);
 
-/// Closes and opens the ports. It stays valid when the server has stopped.
+/// Closes and opens the ports. It stays usable after the server has stopped.
 #[derive(Clone)]
 pub struct Entry {
     /// The channel to the acceptor of each port.
@@ -28,15 +28,15 @@ impl Entry {
         *self.is_open.borrow()
     }
 
-    /// Adds the ports of another one.
+    /// Adds the ports of another `Entry`.
     pub(crate) fn join(&mut self, other: Self) {
         self.orders.extend(other.orders);
     }
 
-    /// Opens the ports; no effect on open ones.
+    /// Opens the ports; without effect if they are open.
     ///
     /// # Errors
-    /// Another program has taken a port meanwhile, or the node stops.
+    /// Another program has taken a port meanwhile, or the node is stopping.
     pub fn open(&self) -> Result<(), String> {
         self.order(Wanted::Open)
     }
@@ -44,7 +44,7 @@ impl Entry {
     /// Closes the ports and ends all connections, once the requests that were received are answered.
     ///
     /// # Errors
-    /// The node stops.
+    /// The node is stopping.
     pub fn close(&self) -> Result<(), String> {
         self.order(Wanted::Closed)
     }
