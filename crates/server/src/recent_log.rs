@@ -19,7 +19,7 @@ const BYTES_MAX: usize = 8 << 20;
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogLine {
-    /// Milliseconds since 1970.
+    /// Time of the event, in milliseconds since 1970.
     pub millis: i64,
     pub level: &'static str,
     /// Module of the event.
@@ -27,7 +27,7 @@ pub(crate) struct LogLine {
     pub message: String,
 }
 
-/// The last lines; the oldest are dropped first.
+/// The last lines; the oldest ones are dropped first.
 #[derive(Debug, Default)]
 pub(crate) struct RecentLog {
     lines: VecDeque<LogLine>,

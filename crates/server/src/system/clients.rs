@@ -1,4 +1,4 @@
-//! `system_views` about clients, prepared statements, thread pools and queries.
+//! Tables of `system_views` about clients, prepared statements, thread pools and queries.
 //!
 //! Compat: names of rows are those of Cassandra 5.0.
 
@@ -56,7 +56,7 @@ fn shown(count: u64) -> f64 {
     count as f64
 }
 
-/// `cql_metrics`: executed statements, as text and prepared; prepared statements in memory and evicted.
+/// `cql_metrics`: executed statements, sent as text and prepared; prepared statements in memory and evicted.
 pub(super) fn cql(regular: u64, prepared: u64, (known, evicted): (u64, u64)) -> Vec<VirtualRow> {
     let ratio = match regular + prepared {
         0 => 0.0,
@@ -119,7 +119,7 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
         .collect()
 }
 
-/// Compat: `QueriesTable`. Statements that take moments only (reads and writes by key) are left out.
+/// Compat: `QueriesTable`. Reads and writes by key, which take moments only, are left out.
 pub(super) fn queries(running: Vec<(String, RunningRequest)>, now_nanos: u64) -> Vec<VirtualRow> {
     let micros = |from: u64, to: u64| bigint(to.saturating_sub(from) / 1000);
     running
