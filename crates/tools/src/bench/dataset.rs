@@ -12,7 +12,7 @@ pub const COLUMN_COUNT: usize = 5;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const GATHER: u64 = inverse(SPREAD);
 
-/// The rows of a seed.
+/// The rows that belong to a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Dataset {
     seed: u64,
@@ -20,7 +20,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// The rows of a seed, with values of this size.
+    /// The rows of a seed, with values of this many bytes.
     pub fn new(seed: u64, value_size: u32) -> Self {
         Self {
             seed,
@@ -41,14 +41,14 @@ impl Dataset {
         key
     }
 
-    /// The row with this key; `None` if the key belongs to another seed.
+    /// The number of the row with this key; `None` if the key belongs to another seed.
     pub fn row_of(&self, key: &[u8]) -> Option<u64> {
         let (tag, spread) = key.split_first_chunk::<2>()?;
         let spread = u64::from_be_bytes(spread.try_into().ok()?);
         (*tag == self.tag()).then(|| spread.wrapping_mul(GATHER).wrapping_sub(self.seed))
     }
 
-    /// Writes the value of a column.
+    /// Writes the value of a column into `into`.
     pub fn fill(&self, row: u64, column: usize, into: &mut [u8]) {
         let mut words = self.words(row, column);
         let (whole, rest) = into.as_chunks_mut::<8>();
@@ -103,8 +103,8 @@ pub fn mix(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The inverse of an odd number modulo 2^64: each step of Newton's method doubles the correct bits, of which there are three at
-/// the start.
+/// The inverse of an odd number modulo 2^64. The start has three correct bits, and each step of Newton's method doubles their
+/// number.
 const fn inverse(odd: u64) -> u64 {
     let mut guess = odd;
     let mut step = 0;

@@ -13,11 +13,11 @@ use ilion_client::Target;
 /// The server, and the number of concurrent requests.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// The server, and who logs in there.
+    /// The server, and the role that logs in.
     pub target: Target,
-    /// Connections.
+    /// Number of connections.
     pub clients: u16,
-    /// Requests under way on each.
+    /// Requests under way on each connection.
     pub in_flight: u16,
 }
 
@@ -28,7 +28,7 @@ pub struct Plan {
     pub crowd: Crowd,
     /// What to run.
     pub workload: Workload,
-    /// The level of all requests.
+    /// The consistency level of all requests.
     pub consistency: Consistency,
     /// Write: only rows that do not exist.
     pub if_not_exists: bool,
@@ -38,14 +38,14 @@ pub struct Plan {
     pub keys: u64,
     /// Scan: rows in a page.
     pub page_rows: u32,
-    /// Scan: ranges of the ring.
+    /// Scan: number of ranges into which the ring is cut.
     pub ranges: u32,
     /// Seed of the order of reads.
     pub seed: u64,
     keyspace: String,
 }
 
-/// Operations that the clients take one by one.
+/// A number of operations, which the clients take one by one.
 #[derive(Debug)]
 pub struct Phase {
     next: AtomicU64,
@@ -54,17 +54,17 @@ pub struct Phase {
 
 /// The requests and checks of one client. `slot` is the stream id, below `in_flight`.
 pub trait Work {
-    /// Appends the next request; returns false if none is left.
+    /// Appends the next request of a slot; returns false if none is left.
     fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool>;
 
-    /// Checks the answer to the last request of this slot. Returns the number of rows, or what is wrong.
+    /// Checks the answer to the last request of this slot. Returns the number of rows, or a description of what is wrong.
     fn check(&mut self, slot: usize, response: Response) -> Result<u64, String>;
 
     /// Notes when the last request of this slot was sent and answered, after [`Self::check`].
     fn observe(&mut self, _slot: usize, _sent_nanos: u64, _now_nanos: u64) {}
 }
 
-/// The error of the server, or that an answer has not the kind that the statement wants.
+/// Describes a wrong answer: the error of the server, or that the answer has the wrong kind for the statement.
 pub fn wrong_answer(statement: &str, response: &Response) -> String {
     match response {
         Response::Error(error) => error.to_string(),
@@ -93,7 +93,7 @@ impl Plan {
         }
     }
 
-    /// The table with its keyspace.
+    /// The name of the table, with its keyspace.
     pub fn table(&self) -> String {
         let table = match self.workload {
             Workload::Count => "counter1",
@@ -129,7 +129,7 @@ impl Plan {
 }
 
 impl Phase {
-    /// The phase before the measurement; `None` without one.
+    /// The phase before the measurement; `None` if there is none.
     pub fn warm_up(args: &BenchArgs) -> Option<Self> {
         (args.warm_up > 0).then(|| Self::new(args, args.warm_up))
     }
@@ -154,18 +154,18 @@ impl Phase {
         }
     }
 
-    /// Works with a bar that shows how far the phase is.
+    /// Runs `work` with a bar that shows how far the phase is.
     pub fn with_bar<T>(&self, label: &str, work: impl FnOnce() -> T) -> T {
         while_counting(label, self.limit, || self.next.load(Ordering::Relaxed), work)
     }
 
-    /// The number of the next operation (scan: of the next range).
+    /// The number of the next operation (scan: of the next range); `None` at the end.
     pub fn take(&self) -> Option<u64> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         (number < self.limit).then_some(number)
     }
 
-    /// Checks the number of rows of a scan at the end.
+    /// At the end of a scan, checks the number of rows.
     pub fn conclude(&self, args: &BenchArgs, tally: &mut Tally) {
         let passes = self.limit / u64::from(args.ranges).max(1);
         let expected = args.keys.saturating_mul(passes);

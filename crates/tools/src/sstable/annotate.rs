@@ -1,6 +1,6 @@
 //! `dump --annotate`: every byte of uncompressed Data.db with its offset, its length and its meaning.
 //!
-//! It decodes the bytes by the description of the format, independently of the store's reader, so that the two can be compared.
+//! Decodes the bytes by the description of the format, independently of the store's reader, so that the two can be compared.
 //! A line is `offset  length  bytes  name: value`. No byte is left out, so the ranges of the lines have no gaps.
 
 mod bytes;
@@ -122,7 +122,7 @@ fn big_endian(bytes: &[u8]) -> String {
     integer(bytes).to_string()
 }
 
-/// Context for errors.
+/// Context for errors: the position in the file.
 fn at(position: u64) -> String {
     format!("reading on from byte {position}")
 }
