@@ -38,7 +38,7 @@ const NO_SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED),
 pub struct Auditor {
     audit: Audit,
     env: Arc<dyn Env>,
-    /// The address of the node, which entries contain.
+    /// The address of the node, for the entries.
     host: IpAddr,
     /// Targets of prepared statements by id, so that their texts are not parsed for each execution.
     targets: RwLock<HashMap<[u8; 16], Option<Arc<Target>>>>,
@@ -174,7 +174,7 @@ impl Auditor {
         target
     }
 
-    /// Records a statement of the dashboard.
+    /// Records a statement of the dashboard, which a role has sent from this address.
     pub(crate) fn of_dashboard(
         &self,
         client: &ClientState,
@@ -198,7 +198,7 @@ impl Auditor {
         context.executed(text, Target::of_text(text).as_ref(), None);
     }
 
-    /// Records a login. Blocks while the queue is full: call it on a thread that may wait.
+    /// Records a login. May block while the queue is full: call it on a thread that may wait.
     pub(crate) fn logged_in(&self, source: SocketAddr, role: &str) {
         if let Some(log) = self.audit.running() {
             log.record(&self.without_keyspace(
@@ -210,7 +210,7 @@ impl Auditor {
         }
     }
 
-    /// Records a failed login. Blocks while the queue is full: call it on a thread that may wait.
+    /// Records a failed login. May block while the queue is full: call it on a thread that may wait.
     pub(crate) fn login_failed(&self, source: SocketAddr, message: &str) {
         if let Some(log) = self.audit.running() {
             let operation = format!("LOGIN FAILURE; {message}");

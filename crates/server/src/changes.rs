@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A stream may begin and go on while the table is written and altered. Before each part it checks again that its client may read
-//! the table, and that the table still exists.
+//! the table, and that the table was not dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ const PART_BYTES: usize = 64 << 10;
 const PART_RECORDS: usize = 10_000;
 /// The answer of a node that captures no changes.
 pub(crate) const IS_OFF: &str = "change data capture is off on this node: set cdc_enabled: true";
-/// After this many parts without a line, the stream sends a position, so that its consumer sees that the node is alive.
+/// After this many parts without a line, a stream with positions sends one: its consumer sees that the node is alive.
 const SILENT_PARTS_MAX: u32 = 20;
 /// How long the stream waits for changes before it returns an empty part.
 const WAIT: Duration = Duration::from_millis(500);
@@ -88,7 +88,7 @@ pub struct ChangeStream {
     avro: Option<AvroTable>,
     /// The last position that was sent to the consumer: it may resume there.
     told: Position,
-    /// Number of the last parts that had no line.
+    /// How many parts in a row had no line.
     silent_parts: u32,
     /// Where the stream ends; `None` if it follows the log without end.
     end: Option<Position>,

@@ -75,7 +75,7 @@ impl ClientMemory {
 }
 
 impl Account {
-    /// Replaces `before` bytes of the connection by `after` bytes.
+    /// Counts `after` bytes for the connection, instead of `before` bytes.
     pub fn change(&self, before: usize, after: usize) {
         if after >= before {
             self.grow(after - before);

@@ -14,7 +14,7 @@ pub trait ClusterProbe: Send + Sync {
     /// How long each other member was silent, by the time of the log, as a share of the time after which it is considered down.
     fn silences(&self) -> BTreeMap<Node, f64>;
 
-    /// Counters since the start of the process.
+    /// Current numbers, and counters since the start of the process.
     fn counts(&self) -> ClusterCounts;
 
     /// Requests to and of each other node, and the connections to it.
@@ -38,7 +38,7 @@ pub struct MemberStanding {
     pub release: Option<String>,
 }
 
-/// Counters of the cluster's parts since the start of the process.
+/// Current numbers of tablets and lags, and counters since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterCounts {
     /// Tablets that this node follows.

@@ -1,13 +1,13 @@
 //! Reserves the last file descriptors of the process for files: connections are refused first.
 //!
-//! The system gives each socket the lowest free number, so a socket with number N means that N descriptors are in use.
+//! The system gives each socket the lowest free number, so a socket with the number N shows that all lower numbers are in use.
 
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The reserve is a quarter of all descriptors, but at least this many.
+/// The reserve is a quarter of all descriptors, within these bounds.
 const RESERVE_MIN: u64 = 32;
 const RESERVE_MAX: u64 = 4096;
 /// One half of the reserve is for files alone; the sockets of operators may use the other half.

@@ -65,7 +65,7 @@ pub(crate) struct Worker {
     parked: Vec<(Parked, Waiting)>,
     /// Counts the costs of statements and the times of requests of this thread.
     counters: Arc<Counters>,
-    /// When the previous request ended, if the next one follows at once. Saves reading the clock a second time.
+    /// When the previous request ended, if the next one follows at once: the clock need not be read for its start.
     follows_nanos: Option<u64>,
 }
 

@@ -212,7 +212,7 @@ mod tests {
         let failed = start(&env).err().unwrap().to_string();
         assert!(failed.starts_with("/init.d/2-rows.cql, line 3: "), "{failed}");
 
-        // The first file would fail, were it executed again.
+        // The first file would fail if it were executed again.
         write("2-rows.cql", "INSERT INTO k.t (a) VALUES (2)");
         assert_eq!(count(&start(&env).unwrap(), "k.t"), 3);
         write("3-more.cql", "INSERT INTO k.t (a) VALUES (4)");

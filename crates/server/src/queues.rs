@@ -111,8 +111,9 @@ impl Queues {
         }
     }
 
-    /// Decides whether the calling thread may wait for the disk instead of parking its request, which takes longer. It may, until it drops
-    /// the guard, if no request waits for a thread and at least half of the threads do not wait. `None` if it must park the request.
+    /// Decides whether the calling thread may wait for the disk instead of parking its request, which takes longer. Returns a guard, and
+    /// the thread may wait until it drops the guard, if `work` is one new request, no task is queued, and fewer than half of the threads
+    /// wait. Returns `None` if the request must be parked.
     pub fn may_wait(&self, work: &[Work]) -> Option<impl Drop + use<>> {
         struct Waiting(Arc<AtomicUsize>);
         impl Drop for Waiting {

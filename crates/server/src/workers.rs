@@ -36,7 +36,7 @@ impl Workers {
             waiting: Arc::default(),
         };
         let resuming = queues.clone();
-        // If each request is a task of its own, its thread waits for other nodes anyway: then it may also wait for the disk.
+        // A request that waits for other nodes is not parked for the disk, since it would be executed again from its beginning.
         let disk = (!sizes.are_requests_apart)
             .then(|| DiskReads::start(Box::new(move |read| resuming.resume(read))))
             .transpose()?;

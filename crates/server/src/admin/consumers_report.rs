@@ -49,7 +49,7 @@ pub struct ReleaseReport {
     pub segments: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Id of the first segment that was kept: changes before it are gone.
+    /// Id of a segment: all changes before it are gone.
     pub before: u64,
 }
 

@@ -30,7 +30,7 @@ pub struct QueryOrder {
     /// Keyspace of unqualified names.
     #[serde(default)]
     pub keyspace: Option<String>,
-    /// Most rows of a page; `None` is [`PAGE_ROWS`].
+    /// Most rows of a page; `None` is 100.
     #[serde(default)]
     pub page_size: Option<u32>,
     /// The paging state of the previous page; `None` for the first page.

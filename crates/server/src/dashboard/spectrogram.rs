@@ -29,7 +29,7 @@ pub struct SpectrogramReport {
     pub epoch_millis: u64,
     /// The slot that is filled now; it is not part of this report.
     pub current_slot: u32,
-    /// Lower bounds of the buckets of latency.
+    /// Lower bounds of the steps of latency, in nanoseconds.
     pub bounds_nanos: Vec<u64>,
     /// Names of the kinds of I/O.
     pub kinds: Vec<String>,
@@ -39,7 +39,7 @@ pub struct SpectrogramReport {
     pub slots: Vec<SpectrumSlot>,
 }
 
-/// One slot: cells that are not zero, each `[table, kind, bucket, count]`.
+/// One slot: cells that are not zero, each `[table, kind, step, count]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpectrumSlot {
     /// Its number.

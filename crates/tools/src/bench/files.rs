@@ -85,8 +85,8 @@ impl TableFiles {
         Ok(drop_page_cache(env, &self.list(env)?))
     }
 
-    /// Reads the files into the page cache, and returns how much is cached. The kernel may have dropped pages that were not read for a while
-    /// (DAMON), even if memory is free.
+    /// Reads the files into the page cache, and returns how much is cached. The kernel may have dropped pages that were not read for a
+    /// while (DAMON), even if memory is free.
     ///
     /// # Errors
     /// The directory or a file cannot be read.

@@ -38,7 +38,7 @@ pub struct Inserted {
     pub rows_per_sec: f64,
     /// The 99th percentile of the latency, in the last part of the burst.
     pub p99_micros: f64,
-    /// Largest number of SSTables during the burst.
+    /// Largest number of SSTables that was counted during the burst.
     pub sstables_most: u64,
 }
 

@@ -360,7 +360,7 @@ impl PlainVisitor for SeenValues {
         Flow::Next
     }
 
-    /// Visits the values column by column, as aggregates do.
+    /// Visits the values column by column.
     fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
         let layout = rows.layout();
         let cells = layout.cells.iter().map(|(_, place)| place);
