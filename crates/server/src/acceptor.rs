@@ -30,7 +30,7 @@ pub(crate) struct Acceptor {
     memory: Arc<ClientMemory>,
     stopping: watch::Receiver<bool>,
     orders: mpsc::Receiver<Order>,
-    /// Tells watchers whether the port is open.
+    /// Announces whether the port is open.
     is_open: watch::Sender<bool>,
     /// Set to true to end the connections; replaced each time the port is opened.
     ending: watch::Sender<bool>,
@@ -79,7 +79,7 @@ impl Acceptor {
         (acceptor, entry)
     }
 
-    /// Returns an acceptor for a second listener, with this encryption. Both share the limits.
+    /// An acceptor for a second listener, with this encryption. Both share the limits.
     pub fn beside(&self, address: SocketAddr, encryption: Option<Arc<Encryption>>) -> (Self, Entry) {
         let shared = Shared {
             encryption,
@@ -237,7 +237,7 @@ impl Acceptor {
     }
 }
 
-/// Waits for the next connection; waits for ever if the port is closed.
+/// Waits for the next connection; for ever if the port is closed.
 async fn next_of(listener: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
     match listener {
         Some(listener) => listener.accept().await,

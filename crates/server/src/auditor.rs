@@ -44,7 +44,7 @@ pub struct Auditor {
     targets: RwLock<HashMap<[u8; 16], Option<Arc<Target>>>>,
 }
 
-/// An executed request.
+/// A request that was executed.
 #[derive(Clone, Copy)]
 pub(crate) struct Done<'d> {
     pub session: &'d Session,
@@ -145,7 +145,7 @@ impl Auditor {
                     Some(prepared) => {
                         context.executed(prepared.text(), self.target_of(&prepared).as_deref(), Some(id));
                     }
-                    // It was executed, and was removed from the cache afterwards.
+                    // It was executed, and has been removed from the cache since.
                     None => {
                         let text = format!("prepared statement 0x{}", hex::print(member));
                         context.record(EntryType::Batch, None, &text, Some(id));

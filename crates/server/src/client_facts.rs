@@ -23,7 +23,7 @@ pub struct ClientFacts {
     pub tls: Option<TlsFacts>,
     /// Requests since it connected.
     pub request_count: u64,
-    /// Requests that wait or are being executed.
+    /// Requests that wait or run.
     pub requests_in_flight: usize,
     /// Bytes of answers that it has not read yet.
     pub queued_bytes: usize,

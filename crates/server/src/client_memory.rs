@@ -1,4 +1,4 @@
-//! Memory used for clients: requests from their first byte until they are answered, and answers until the client has read
+//! Memory held for clients: requests from their first byte until they are answered, and answers until the client has read
 //! them. There is one budget for all connections, and one for the connections of each address.
 //!
 //! Compat: `native_transport_max_request_data_in_flight` and `.._per_ip`. Cassandra counts requests only.

@@ -10,7 +10,7 @@ use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::queues::{Queues, RunningRequest};
 
-/// Access to the connected clients. It stays usable after the server has stopped.
+/// Access to the connected clients. It stays valid when the server has stopped.
 #[derive(Clone)]
 pub struct Clients {
     pub(crate) events: Arc<Events>,

@@ -400,7 +400,7 @@ impl Connection {
     /// Waits for bytes and reads them.
     async fn read(&mut self) -> io::Result<Option<End>> {
         if self.buffer.is_empty() {
-            // An idle connection keeps no buffer.
+            // An idle connection holds no buffer.
             self.buffer = BytesMut::new();
             self.count_received();
         }

@@ -7,14 +7,14 @@ use ilion_query::{ColumnSpec, Consistency, Shape};
 use crate::statements::Statements;
 use crate::subject::Subject;
 
-/// Longer statements are cut, in characters.
+/// Longer statements are cut.
 const TEXT_CHARS_MAX: usize = 1000;
 /// Longer values are cut. Compat: `QueryEvents` of Cassandra cuts them at 50 characters, its traces at 100.
 const VALUE_CHARS_MAX: usize = 50;
 /// Most values that are shown.
 const VALUES_MAX: usize = 20;
 
-/// True for requests with statements: only they are traced.
+/// True for requests with statements: only these are traced.
 pub(crate) fn is_traceable(request: &Request) -> bool {
     matches!(
         request,

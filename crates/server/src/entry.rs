@@ -14,7 +14,7 @@ pub(crate) enum Wanted {
 /// An order, and the channel for its outcome.
 pub(crate) type Order = (Wanted, oneshot::Sender<Result<(), String>>);
 
-/// Closes and opens the ports. It stays usable after the server has stopped.
+/// Closes and opens the ports. It stays valid when the server has stopped.
 #[derive(Clone)]
 pub struct Entry {
     /// The channel to the acceptor of each port.
@@ -33,7 +33,7 @@ impl Entry {
         self.orders.extend(other.orders);
     }
 
-    /// Opens the ports; without effect if they are open.
+    /// Opens the ports; no effect on open ones.
     ///
     /// # Errors
     /// Another program has taken a port meanwhile, or the node is stopping.

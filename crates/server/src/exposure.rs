@@ -2,7 +2,7 @@
 
 use ilion_settings::{Authenticator, Settings};
 
-/// Whether the operator accepts that everybody who can reach the port may do everything.
+/// Whether the operator accepts that everybody who reaches the port may do everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposure {
     /// Not accepted.
@@ -14,7 +14,7 @@ pub enum Exposure {
 /// Refuses settings with an address that other machines can reach, unless clients must log in. Pure.
 ///
 /// # Errors
-/// A sentence that says what the operator can do.
+/// What the operator can do, as a sentence.
 pub fn check_exposure(settings: &Settings, exposure: Exposure) -> Result<(), String> {
     let is_closed = settings.rpc_address.to_canonical().is_loopback()
         || settings.authenticator != Authenticator::AllowAll

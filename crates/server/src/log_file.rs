@@ -75,7 +75,7 @@ fn parse(filter: &LogFilter) -> Result<Targets, String> {
         .ok_or_else(|| format!("log_level: {} is no filter", filter.0))
 }
 
-/// Creates the layer that writes lines.
+/// The layer that writes lines.
 fn lines<S, W>(format: LogFormat, writer: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: tracing::Subscriber + for<'l> tracing_subscriber::registry::LookupSpan<'l>,

@@ -91,7 +91,7 @@ impl<T> LoginTurns<T> {
         self.changed.notify_one();
     }
 
-    /// Makes the threads end.
+    /// Ends the threads.
     pub fn close(&self) {
         self.waiting.lock().is_closed = true;
         self.changed.notify_all();

@@ -101,7 +101,7 @@ impl Port {
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }
         .map_err(failed)?;
-        // Otherwise connections in TIME_WAIT would block the port.
+        // Without this, connections in TIME_WAIT block the port.
         socket.set_reuseaddr(true).map_err(failed)?;
         socket.bind(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;

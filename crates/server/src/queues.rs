@@ -47,7 +47,7 @@ pub(crate) struct Queues {
     pub waiting: Arc<AtomicUsize>,
 }
 
-/// The pool and the state of a thread.
+/// The pool of a thread, and its state.
 pub(crate) type OfThread = (StatementWeight, Arc<Doing>);
 
 /// The state of one thread. Only that thread writes it, so counting needs no lock.

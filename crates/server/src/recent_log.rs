@@ -27,7 +27,7 @@ pub(crate) struct LogLine {
     pub message: String,
 }
 
-/// The last lines; the oldest ones are dropped first.
+/// The last lines; the oldest are dropped first.
 #[derive(Debug, Default)]
 pub(crate) struct RecentLog {
     lines: VecDeque<LogLine>,

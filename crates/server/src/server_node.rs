@@ -81,7 +81,7 @@ impl ServerNode {
         let old_versions = Arc::new(OldVersions::new(settings.native_transport_allow_older_protocols));
         let (slow, old) = (Arc::downgrade(&observers), old_versions.clone());
         node.settings().of_server(move |names, wanted| {
-            // First the only step that may fail.
+            // The only step that may fail comes first.
             if names.contains(&"log_level") {
                 set_log_filter(&wanted.log_level)?;
             }

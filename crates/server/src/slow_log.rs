@@ -141,7 +141,7 @@ fn in_words(cost: &Cost) -> String {
     words.join(", ")
 }
 
-/// The slow-query log. Its thread runs until this value is dropped.
+/// The slow-query log. Its thread runs until this is dropped.
 #[derive(Debug, Default)]
 pub struct SlowLog {
     /// Threshold in nanoseconds; 0 disables the log.

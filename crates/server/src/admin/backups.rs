@@ -107,7 +107,7 @@ impl From<BackupPoint> for MomentReport {
     }
 }
 
-/// Makes a path absolute: the tool may have another working directory than the node.
+/// The absolute path: the tool may have another working directory than the node.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
@@ -133,7 +133,7 @@ impl From<ArchivedLog> for ArchiveReport {
     }
 }
 
-/// A table to restore from a backup.
+/// A table that a node gets from a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TablePlan {
     /// Its keyspace.

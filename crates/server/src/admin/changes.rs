@@ -76,7 +76,7 @@ async fn changes(
     .await
 }
 
-/// Sends parts until the consumer is gone or the stream ends.
+/// Passes parts on until the consumer is gone or the stream ends.
 fn pump(mut changes: ChangeStream, parts: &mpsc::Sender<Result<Bytes, std::convert::Infallible>>) {
     while !parts.is_closed() {
         match changes.next_part() {

@@ -55,7 +55,7 @@ impl CidrGroupsOrder {
 }
 
 impl CidrGroupOrder {
-    /// The CQL statement that executes the order.
+    /// The statement that executes the order.
     pub(super) fn statement(&self, groups: &[(String, Vec<Cidr>)]) -> Result<String, AdminError> {
         let name = self.name.replace('\'', "''");
         let mut tuples = Vec::new();

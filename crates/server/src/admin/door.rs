@@ -481,7 +481,7 @@ async fn compact_keys(State(admin): Shared, Query(order): Query<KeysOrder>) -> R
 
 async fn thresholds(method: Method, State(admin): Shared, Query(order): Query<ThresholdsOrder>) -> Response {
     in_thread(move || {
-        // GET requires only the permission to watch, so it must not change thresholds.
+        // GET needs the permission to watch only, so it must not change thresholds.
         let order = match method {
             Method::POST => order,
             _ => ThresholdsOrder {

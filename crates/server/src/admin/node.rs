@@ -27,7 +27,7 @@ pub struct NodeReport {
     pub snitch: String,
     /// Class of the partitioner.
     pub partitioner: String,
-    /// Address for connections of other nodes.
+    /// Address for other nodes.
     pub listen_address: String,
     /// Address and port of CQL clients.
     pub native_address: String,
@@ -91,9 +91,9 @@ pub struct MemberReport {
     pub host_id: String,
     /// Its address.
     pub address: String,
-    /// Port for CQL clients.
+    /// Port of CQL clients.
     pub native_port: u16,
-    /// Port for other nodes.
+    /// Port of other nodes.
     pub storage_port: u16,
     /// Its data center.
     pub data_center: String,
@@ -130,9 +130,9 @@ pub enum MemberState {
     /// It answers reads.
     #[default]
     Normal,
-    /// Other nodes copy its data.
+    /// Others copy its data.
     Leaving,
-    /// It copies data from other nodes.
+    /// It copies data.
     Joining,
 }
 

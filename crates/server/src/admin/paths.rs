@@ -88,7 +88,7 @@ pub struct SSTablesOrder {
     pub hex: bool,
 }
 
-/// Paths of Data.db of the SSTables that may have a partition.
+/// Paths of Data.db of SSTables that may have a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SSTablesReport {
     /// The paths, those of the newest SSTables first.

@@ -32,7 +32,7 @@ pub struct StatusReport {
     pub compactions_failed: u64,
     /// Bytes read from files since the start.
     pub disk_read_bytes: u64,
-    /// Seconds by which the clock is behind the newest timestamp that the node has given.
+    /// Seconds by which the clock is behind the newest timestamp that the node gave.
     #[serde(default)]
     pub clock_behind_secs: u64,
     /// Parts of the commit log that the start could not read; `None` if it read everything.

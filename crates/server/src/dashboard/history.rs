@@ -18,7 +18,7 @@ const SAMPLES_KEPT: usize = 900;
 
 const KINDS: usize = RequestKind::NAMES.len();
 
-/// Counters since the start, and current sizes.
+/// Counters since the start, and sizes now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// Milliseconds since the start of the node.
@@ -33,7 +33,7 @@ pub(crate) struct Standing {
     pub read_bytes: u64,
     /// Bytes written to files.
     pub written_bytes: u64,
-    /// Current sizes.
+    /// Sizes now.
     pub sizes: Sizes,
 }
 

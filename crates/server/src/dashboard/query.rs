@@ -19,7 +19,7 @@ use crate::server_node::ServerNode;
 const PAGE_ROWS: u32 = 100;
 /// Largest page, in rows.
 const PAGE_ROWS_MAX: u32 = 5000;
-/// Longer values are cut, in characters.
+/// Longer values are cut.
 const VALUE_CHARS_MAX: usize = 10_000;
 
 /// A statement to execute.

@@ -369,7 +369,7 @@ impl Session {
         self.outbox.lock().unpark(usize::MAX)
     }
 
-    /// Drops the socket and the bytes that were not sent.
+    /// Drops the socket and the bytes that are not sent.
     pub fn close(&self) {
         self.is_gone.store(true, Relaxed);
         let mut outbox = self.outbox.lock();
@@ -382,7 +382,7 @@ impl Session {
         self.is_gone.load(Relaxed)
     }
 
-    /// Wakes both tasks, so that they check whether the server is stopping.
+    /// Wakes both tasks, so that they check whether the server stops.
     pub fn wake(&self) {
         self.wake_reader.notify_one();
         self.wake_sender.notify_one();

@@ -56,7 +56,7 @@ fn shown(count: u64) -> f64 {
     count as f64
 }
 
-/// `cql_metrics`: executed statements, sent as text and prepared; prepared statements in memory and evicted.
+/// `cql_metrics`: executed statements, as text and prepared; prepared statements in memory and evicted.
 pub(super) fn cql(regular: u64, prepared: u64, (known, evicted): (u64, u64)) -> Vec<VirtualRow> {
     let ratio = match regular + prepared {
         0 => 0.0,

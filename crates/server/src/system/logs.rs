@@ -23,7 +23,7 @@ impl VirtualTable for LogsTable {
     }
 }
 
-/// The rows of the log's lines, oldest first.
+/// Lines of the log, oldest first.
 fn logs(lines: Vec<LogLine>) -> Vec<VirtualRow> {
     let (mut last_millis, mut order) = (i64::MIN, 0);
     let row = |line: LogLine| {

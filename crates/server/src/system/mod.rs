@@ -27,7 +27,7 @@ use logs::LogsTable;
 
 pub(crate) use traces::StoredTraces;
 
-/// Registers `system_logs`, with the log of this process.
+/// Registers `system_logs`, of the log of this process.
 pub(crate) fn register_logs(engine: &Engine) {
     let id = TableId::of_system_table("system_views", "system_logs");
     engine.register_virtual_table(id, Arc::new(LogsTable));

@@ -12,7 +12,7 @@ pub const COLUMN_COUNT: usize = 5;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const GATHER: u64 = inverse(SPREAD);
 
-/// The rows that belong to a seed.
+/// The rows of a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Dataset {
     seed: u64,
@@ -48,7 +48,7 @@ impl Dataset {
         (*tag == self.tag()).then(|| spread.wrapping_mul(GATHER).wrapping_sub(self.seed))
     }
 
-    /// Writes the value of a column into `into`.
+    /// Writes the value of a column.
     pub fn fill(&self, row: u64, column: usize, into: &mut [u8]) {
         let mut words = self.words(row, column);
         let (whole, rest) = into.as_chunks_mut::<8>();

@@ -31,7 +31,7 @@ impl Load {
 /// The rate and latency of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
-    /// Number of answers.
+    /// Answers.
     pub operations: u64,
     /// Rows written or read.
     pub rows: u64,

@@ -179,7 +179,7 @@ fn watch(store: &Arc<Store>) -> anyhow::Result<Watcher<u64>> {
     Watcher::start(move |is_over| {
         let mut most = 0;
         while !is_over.get() {
-            // A failed count is skipped.
+            // A count that fails is skipped.
             let count = store.sstables(TABLE).ok().flatten().unwrap_or(0);
             most = most.max(count);
             is_over.wait(LOOK_EVERY);

@@ -15,9 +15,9 @@ use ilion_client::Target;
 pub struct Crowd {
     /// The server, and the role that logs in.
     pub target: Target,
-    /// Number of connections.
+    /// Connections.
     pub clients: u16,
-    /// Requests under way on each connection.
+    /// Requests under way on each.
     pub in_flight: u16,
 }
 
@@ -54,10 +54,10 @@ pub struct Phase {
 
 /// The requests and checks of one client. `slot` is the stream id, below `in_flight`.
 pub trait Work {
-    /// Appends the next request of a slot; returns false if none is left.
+    /// Appends the next request; returns false if none is left.
     fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool>;
 
-    /// Checks the answer to the last request of this slot. Returns the number of rows, or a description of what is wrong.
+    /// Checks the answer to the last request of this slot. Returns the number of rows, or what is wrong.
     fn check(&mut self, slot: usize, response: Response) -> Result<u64, String>;
 
     /// Notes when the last request of this slot was sent and answered, after [`Self::check`].
@@ -165,7 +165,7 @@ impl Phase {
         (number < self.limit).then_some(number)
     }
 
-    /// At the end of a scan, checks the number of rows.
+    /// Checks the number of rows of a scan at the end.
     pub fn conclude(&self, args: &BenchArgs, tally: &mut Tally) {
         let passes = self.limit / u64::from(args.ranges).max(1);
         let expected = args.keys.saturating_mul(passes);

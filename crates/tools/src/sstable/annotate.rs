@@ -1,6 +1,6 @@
 //! `dump --annotate`: every byte of uncompressed Data.db with its offset, its length and its meaning.
 //!
-//! Decodes the bytes by the description of the format, independently of the store's reader, so that the two can be compared.
+//! It decodes the bytes by the description of the format, independently of the store's reader, so that the two can be compared.
 //! A line is `offset  length  bytes  name: value`. No byte is left out, so the ranges of the lines have no gaps.
 
 mod bytes;

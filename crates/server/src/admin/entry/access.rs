@@ -25,7 +25,7 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 /// The settings of the HTTP port cannot be used; the operator must change them.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// The port is open to other machines, and requires neither a login nor a token.
+    /// The port is open to other machines, and asks for no login and no token.
     #[error(
         "admin_address {0} is reached by other machines: set admin_token_file, or authenticator and admin_encryption_options, or leave \
          it at 127.0.0.1"

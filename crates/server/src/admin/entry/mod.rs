@@ -260,7 +260,7 @@ fn order_text(method: &Method, uri: &Uri) -> String {
     let path = uri.path();
     let text = match uri.query() {
         None => format!("{method} {path}"),
-        // A secret setting cannot be changed this way, but somebody may try to.
+        // A setting that is a secret cannot be changed this way, but somebody may try to.
         Some(query) if query.to_ascii_lowercase().contains("password") => format!("{method} {path}?(hidden)"),
         Some(query) => format!("{method} {path}?{query}"),
     };

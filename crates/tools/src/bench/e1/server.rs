@@ -167,7 +167,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both calls fail if the process has ended already.
+        // Both fail if the process has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
