@@ -11,12 +11,12 @@
 //!
 //! | | |
 //! | --- | --- |
-//! | `insert` (as if there were none) | one INSERT of a new row |
+//! | `insert` (the default) | one INSERT of a new row |
 //! | `update` | one INSERT that changes the indexed values of a row in memory |
 //! | `flush` | a flush of new rows |
-//! | `flush-update` | the same of rows whose indexed values were changed in memory |
+//! | `flush-update` | a flush of rows whose indexed values were changed in memory |
 //! | `compact` | a compaction of four SSTables of different rows, hidden tables too |
-//! | `compact-update` | the same of four SSTables of the same rows with other values; for one row of an SSTable |
+//! | `compact-update` | a compaction of four SSTables that have the same rows with other values; per row of the inputs |
 //!
 //! Also prints how many pages were touched for the first time.
 

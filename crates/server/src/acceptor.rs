@@ -32,7 +32,7 @@ pub(crate) struct Acceptor {
     orders: mpsc::Receiver<Order>,
     /// Announces whether the port is open.
     is_open: watch::Sender<bool>,
-    /// Ends the connections when it is set; replaced each time the port is opened.
+    /// Set to true to end the connections; replaced each time the port is opened.
     ending: watch::Sender<bool>,
     /// The address to listen on when the port is opened again.
     address: SocketAddr,

@@ -47,7 +47,7 @@ impl Reply {
         matches!(self, Self::Response(Response::Result(ResultBody::SetKeyspace(_))))
     }
 
-    /// The error, if it is one.
+    /// The error; `None` if the answer is no error.
     pub fn refusal(&self) -> Option<&ErrorResponse> {
         match self {
             Self::Response(Response::Error(error)) => Some(error),
@@ -55,7 +55,7 @@ impl Reply {
         }
     }
 
-    /// The error code, if it is an error.
+    /// The error code; `None` if the answer is no error.
     pub fn error_code(&self) -> Option<ErrorCode> {
         self.refusal().map(|error| error.detail.code())
     }
@@ -64,7 +64,7 @@ impl Reply {
 /// Cache of converted columns of prepared statements, so that they are not converted for each answer.
 #[derive(Default)]
 pub(crate) struct Columns {
-    /// By address of the source. Invariant: the entry holds the source, so no other columns can get the same address.
+    /// By address of the source. Invariant: the entry keeps the source alive, so no other columns can get the same address.
     known: HashMap<usize, Converted>,
 }
 
@@ -74,7 +74,7 @@ struct Converted {
     columns: Arc<[ColumnSpec]>,
 }
 
-/// Statements per thread; the cache is emptied when it is full.
+/// Most cached statements per thread; a full cache is emptied.
 const COLUMNS_KEPT_MAX: usize = 1024;
 
 impl Columns {
@@ -138,7 +138,7 @@ pub(crate) fn encode(
     }
 }
 
-/// Encodes rows with large values, which are shared and not copied. `None`: no value is large, the answer has no rows, or it
+/// Encodes rows with large values, which are shared and not copied. Returns `None` if no value is large, the answer has no rows, or it
 /// exceeds the limit of an envelope.
 pub(crate) fn encode_shared(head: &ResponseHead<'_>, reply: &Reply, columns: &mut Columns) -> Option<Rope> {
     let (Reply::Rows(result) | Reply::PreparedRows { result, .. }) = reply else {

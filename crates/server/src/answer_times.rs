@@ -3,8 +3,8 @@
 //! ```text
 //! last byte of the request --queue--> a thread begins --execute--> answered --log wait--> durable --send--> first byte of the answer
 //! ```
-//! The stages add up to the whole. Requests of one task are answered together: the wait for requests before it counts as
-//! queue, the wait for those after it as send.
+//! The stages add up to the whole. Requests of one task are answered together: for each request, the time of the requests before it
+//! counts as queue, and the time of those after it as send.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::request_times::{RequestKind, RequestTimes};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
     pub kind: RequestKind,
-    /// Id of the statement's shape; `None` if the request is no counted statement.
+    /// Id of the statement's shape; `None` if the request is not a counted statement.
     pub statement: Option<u64>,
     /// When its last byte arrived.
     pub received_nanos: u64,
@@ -47,7 +47,7 @@ impl Timed {
     }
 }
 
-/// The counters of one worker.
+/// Where one worker counts costs and times.
 pub(crate) struct Counters {
     pub clock: Arc<dyn Env>,
     pub costs: Arc<Mutex<CostShard>>,
@@ -57,19 +57,19 @@ pub(crate) struct Counters {
 /// Requests whose answers are sent together.
 pub(crate) struct AnswerTimes {
     pub counters: Arc<Counters>,
-    /// When their writes were durable; `None` if they did not wait for that.
+    /// When the log was durable up to the writes; `None` if the answers do not wait for the log.
     pub durable_nanos: Option<u64>,
     pub requests: SmallVec<[Timed; 2]>,
 }
 
 impl AnswerTimes {
-    /// Counts the requests: their answers are sent now.
+    /// Counts the requests. Requires: their answers are being sent now.
     pub fn sent(self) {
         let sent_nanos = self.counters.clock.monotonic_nanos();
         let mut costs = self.counters.costs.lock();
         for request in &self.requests {
             let stages = request.stages(self.durable_nanos, sent_nanos);
-            // The lock makes this the only thread that counts there.
+            // The lock makes this the only thread that counts in these times.
             self.counters.times.count(request.kind, &stages);
             if let Some(id) = request.statement {
                 costs.record_times(id, &stages);

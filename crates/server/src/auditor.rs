@@ -25,7 +25,7 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::subject::Subject;
 
-/// Prepared statements whose targets are kept.
+/// Most prepared statements whose targets are kept; a full cache is emptied.
 const TARGETS_KEPT_MAX: usize = 10_000;
 /// The name of a client without a login. Compat: `AuthenticatedUser.ANONYMOUS_USERNAME`.
 const ANONYMOUS: &str = "anonymous";
@@ -38,7 +38,7 @@ const NO_SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED),
 pub struct Auditor {
     audit: Audit,
     env: Arc<dyn Env>,
-    /// The address of the node in entries.
+    /// The address of the node, for the entries.
     host: IpAddr,
     /// Targets of prepared statements by id, so that their texts are not parsed for each execution.
     targets: RwLock<HashMap<[u8; 16], Option<Arc<Target>>>>,
@@ -74,7 +74,7 @@ struct Context<'c> {
 }
 
 impl Auditor {
-    /// Makes entries for a new log, which is off; `host` is the node's address in them.
+    /// Creates an auditor, whose log is off; `host` is the node's address in entries.
     pub fn new(env: Arc<dyn Env>, host: IpAddr) -> Self {
         Self {
             audit: Audit::new(env.clone()),
@@ -125,7 +125,7 @@ impl Auditor {
         }
     }
 
-    /// Compat: a batch has an entry of its own, then one for each statement; one that failed has only the first.
+    /// Compat: a batch has an entry of its own, then one for each statement; a failed batch has only the first.
     fn batch(&self, context: &Context<'_>, batch: &Batch, statements: &dyn Statements) {
         let count = batch.statements.len();
         if context.failed.is_some() {
@@ -198,7 +198,7 @@ impl Auditor {
         context.executed(text, Target::of_text(text).as_ref(), None);
     }
 
-    /// Records a login. Called by a thread that may wait.
+    /// Records a login. May block while the queue is full: call it on a thread that may wait.
     pub(crate) fn logged_in(&self, source: SocketAddr, role: &str) {
         if let Some(log) = self.audit.running() {
             log.record(&self.without_keyspace(
@@ -210,7 +210,7 @@ impl Auditor {
         }
     }
 
-    /// Records a login that failed. Called by a thread that may wait.
+    /// Records a failed login. May block while the queue is full: call it on a thread that may wait.
     pub(crate) fn login_failed(&self, source: SocketAddr, message: &str) {
         if let Some(log) = self.audit.running() {
             let operation = format!("LOGIN FAILURE; {message}");
@@ -226,8 +226,8 @@ impl Auditor {
         }
     }
 
-    /// Records an order to the HTTP port; `None` is an operator without a role. Returns false while the log is off. Called by a thread that
-    /// may wait.
+    /// Records an order to the HTTP port; `role` is `None` for an operator without a role. Returns false while the log is off. Called by a
+    /// thread that may wait.
     pub(crate) fn ordered(&self, role: Option<&str>, source: SocketAddr, order: &str) -> bool {
         self.record_order(role, source, EntryType::Administration, order)
     }
@@ -282,7 +282,7 @@ impl Auditor {
         }
     }
 
-    /// The wall-clock time at a time of the monotonic clock.
+    /// Converts a time of the monotonic clock to wall-clock time.
     fn millis_at(&self, nanos: u64) -> i64 {
         let elapsed = self.env.monotonic_nanos().saturating_sub(nanos);
         let elapsed_micros = i64::try_from(elapsed / 1000).unwrap_or(0);
@@ -294,14 +294,14 @@ impl Auditor {
 }
 
 impl Context<'_> {
-    /// Records a statement that was executed, or could not be.
+    /// Records a statement that was executed, or failed.
     fn executed(&self, text: &str, target: Option<&Target>, batch: Option<Uuid>) {
         // A text that is not CQL is not executed, so it has failed.
         let entry_type = target.map_or(EntryType::RequestFailure, |target| target.entry_type);
         self.record(entry_type, target, text, batch);
     }
 
-    /// Records a statement that was prepared, or could not be.
+    /// Records a statement that was prepared, or failed.
     fn prepared(&self, text: &str) {
         let target = Target::of_text(text);
         self.record(EntryType::PrepareStatement, target.as_ref(), text, None);

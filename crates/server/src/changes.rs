@@ -3,14 +3,14 @@
 //! ```text
 //! json:   a change is its envelope
 //! keyed:  a change is `RESUME TAB LOGGED_MS TAB KEY TAB ENVELOPE`; KEY is the partition key as an object, `null` for TRUNCATE
-//!         `{"at": POSITION, "logged_ms": ..}`: everything before it was printed; so consumers of a quiet table go forward
-//! avro:   the same, but that KEY and ENVELOPE are data of Avro in base64. Before the first change, and again when the table was altered:
-//!         `{"schema": TEXT, "key_schema": TEXT}`, of the changes that follow. Behind each part: `{"at": ..}`
+//!         `{"at": POSITION, "logged_ms": ..}`: everything before it was printed; so the positions of consumers of a quiet table advance
+//! avro:   as keyed, but KEY and ENVELOPE are data of Avro in base64. Before the first change, and again when the table was altered:
+//!         `{"schema": TEXT, "key_schema": TEXT}`, the schemas of the changes that follow. Behind each part: `{"at": ..}`
 //! all:    the last line is `{"end": POSITION}` or `{"error": TEXT}`
 //! ```
 //!
 //! A stream may begin and go on while the table is written and altered. Before each part it checks again that its client may read
-//! the table, and that the table is still the same.
+//! the table, and that the table was not dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,9 +35,9 @@ const PART_BYTES: usize = 64 << 10;
 const PART_RECORDS: usize = 10_000;
 /// The answer of a node that captures no changes.
 pub(crate) const IS_OFF: &str = "change data capture is off on this node: set cdc_enabled: true";
-/// After so many parts without a line, a consumer that keeps positions gets one: it sees that the node is there.
+/// After this many parts without a line, a stream with positions sends one: its consumer sees that the node is alive.
 const SILENT_PARTS_MAX: u32 = 20;
-/// How long a part waits for changes.
+/// How long the stream waits for changes before it returns an empty part.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// How changes are printed.
@@ -47,7 +47,7 @@ pub enum ChangesFormat {
     /// The envelope as JSON.
     #[default]
     Json,
-    /// The same, behind the position and the key.
+    /// The envelope as JSON, behind the position and the key.
     Keyed,
     /// The envelope and the key as Avro, in base64, behind the position.
     Avro,
@@ -62,10 +62,10 @@ pub struct ChangesOrder {
     pub table: String,
     /// Where the stream begins: earliest, latest, stored, or a position.
     pub from: String,
-    /// Its name, if the node keeps how far it is.
+    /// Name of the consumer, if the node keeps its position.
     #[serde(default)]
     pub consumer: Option<String>,
-    /// The named consumer begins anew here, whatever it has processed.
+    /// The named consumer begins anew at `from`, whatever it has processed.
     #[serde(default)]
     pub begins: bool,
     /// How changes are printed.
@@ -84,16 +84,16 @@ pub struct ChangeStream {
     table: TableId,
     changes: Changes,
     format: ChangesFormat,
-    /// The schemas that the consumer was told last.
+    /// The schemas that were last sent to the consumer.
     avro: Option<AvroTable>,
-    /// The consumer was told that it may go on there.
+    /// The last position that was sent to the consumer: it may resume there.
     told: Position,
-    /// So many parts in a row had no line.
+    /// How many parts in a row had no line.
     silent_parts: u32,
-    /// Where it ends; `None` follows the log without end.
+    /// Where the stream ends; `None` if it follows the log without end.
     end: Option<Position>,
     has_ended: bool,
-    /// Listed for the metrics while the stream lives.
+    /// Shows the stream in metrics and reports while it lives.
     consumer: Arc<Consumer>,
 }
 
@@ -137,7 +137,7 @@ impl ChangeStream {
             (Place::Stored, None) => return Err("only a named consumer has a stored position".to_owned()),
         };
         let changes = engine.changes(from).map_err(text)?;
-        // A consumer that only connects again may be ahead of what it has processed.
+        // A consumer that reconnects at a position may have read further than it has processed: its stored position stays.
         let is_registered = order.begins || order.from == "stored";
         if let Some(entry) = named.as_ref().filter(|_| is_registered) {
             let progress = Progress {
@@ -164,8 +164,8 @@ impl ChangeStream {
         })
     }
 
-    /// The next changes, one line each; empty if there are none for a while, `None` at the end. The last line of a stream that ends is
-    /// `{"end": position}`, or `{"error": text}`.
+    /// The next changes, one line each; an empty text if there were none for a while, `None` after the last part. The last line of a
+    /// stream that ends is `{"end": position}` or `{"error": text}`.
     pub fn next_part(&mut self) -> Option<String> {
         if self.has_ended {
             return None;
@@ -182,13 +182,13 @@ impl ChangeStream {
         Some(part)
     }
 
-    /// About how many bytes of the log are still to be read by a stream that ends; 0 for one that does not, or if that is not known.
+    /// About how many bytes of the log are still to be read; 0 for a stream without end, or if the number is unknown.
     pub fn left_bytes(&self) -> u64 {
         let left = self.end.map(|end| self.changes.bytes_until(end));
         left.and_then(Result::ok).unwrap_or(0)
     }
 
-    /// Returns true at the end.
+    /// Appends the next lines to `part`. Returns true at the end of the stream.
     fn read_into(&mut self, part: &mut String) -> Result<bool, String> {
         if self.end.is_none() {
             let waited = self.engine.wait_for_changes(self.changes.position(), WAIT);
@@ -230,7 +230,7 @@ impl ChangeStream {
         Ok(false)
     }
 
-    /// Tells a consumer of Avro the schema of what follows, unless it knows it.
+    /// Sends the schemas to a consumer of Avro, if they have changed since they were last sent.
     fn tell_schema(&mut self, table: &Arc<TableSchema>, part: &mut String) -> Result<(), String> {
         let is_told = self.avro.as_ref().is_some_and(|avro| avro.is_of(table));
         if self.format != ChangesFormat::Avro || is_told {
@@ -275,10 +275,10 @@ impl ChangeStream {
         Ok(())
     }
 
-    /// Tells a consumer that keeps positions how far it is, unless its last change said so.
+    /// Sends a position, from which the consumer may resume, unless it has that position already. JSON has no positions.
     fn tell_position(&mut self, position: Position, part: &mut String) {
         self.silent_parts = if part.is_empty() { self.silent_parts + 1 } else { 0 };
-        // Who writes blocks of Avro ends one with each part.
+        // A consumer that writes blocks of Avro ends a block with each part.
         let ends_block = self.format == ChangesFormat::Avro && !part.is_empty();
         let has_news = position != self.told || ends_block || self.silent_parts >= SILENT_PARTS_MAX;
         if self.format == ChangesFormat::Json || !has_news {
@@ -292,7 +292,7 @@ impl ChangeStream {
     }
 }
 
-/// The table, if the client may read its changes; the error is a text for the client.
+/// Finds the table, if the client may read its changes; the error is a text for the client.
 pub(crate) fn readable_table(
     node: &ServerNode,
     keyspace: &str,

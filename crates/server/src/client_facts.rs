@@ -17,9 +17,9 @@ pub struct ClientFacts {
     pub protocol_version: Option<u8>,
     /// Its keyspace.
     pub keyspace: Option<String>,
-    /// Its user; `None` without a login.
+    /// Its role; `None` without a login.
     pub user: Option<String>,
-    /// The encryption of its connection; `None` without.
+    /// The encryption of its connection; `None` if it is not encrypted.
     pub tls: Option<TlsFacts>,
     /// Requests since it connected.
     pub request_count: u64,

@@ -7,7 +7,7 @@
 //! use three quarters of the budget, so that they never block complete ones. A request is executed while any room is left;
 //! its answer may exceed the budget.
 //!
-//! A connection counts in steps: most requests are so small that they do not change the shared counters.
+//! A connection takes its share of the budget in steps: most requests are so small that they do not change the shared counters.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -75,7 +75,7 @@ impl ClientMemory {
 }
 
 impl Account {
-    /// The connection holds `after` bytes now, in place of `before`.
+    /// Counts `after` bytes for the connection, instead of `before` bytes.
     pub fn change(&self, before: usize, after: usize) {
         if after >= before {
             self.grow(after - before);
@@ -129,7 +129,7 @@ impl Account {
         self.is_below(3)
     }
 
-    /// Waits until `is_there` holds, at most for `patience`. Returns whether it holds.
+    /// Waits until `is_there` returns true, at most for `patience`. Returns false if that time has passed.
     pub async fn wait_until(&self, is_there: impl Fn(&Self) -> bool, patience: Duration) -> bool {
         let _counted = Waiting::of(&self.memory.waiting);
         let waiting = async {
@@ -167,7 +167,7 @@ impl Drop for Account {
         let held = *self.held.get_mut();
         self.give_back(held / STEP_BYTES * STEP_BYTES);
         let mut by_address = self.memory.by_address.lock();
-        // Only the map and this account hold it: no other connection of the address is left.
+        // Only the map and this account refer to it: the address has no other connection.
         if Arc::strong_count(&self.of_address) <= 2 {
             by_address.remove(&self.address);
         }

@@ -33,7 +33,7 @@ impl Clients {
         self.events.send(event);
     }
 
-    /// Statements executed since the start: as text, and prepared.
+    /// Number of statements executed since the start: those sent as text, and prepared ones.
     pub fn statement_counts(&self) -> (u64, u64) {
         self.metrics.times.statement_counts()
     }
@@ -48,7 +48,7 @@ impl Clients {
         &self.metrics
     }
 
-    /// The requests that run on the threads for heavy statements, with the name of the thread.
+    /// The requests that run on the threads for heavy statements, each with the name of its thread.
     pub(crate) fn running(&self) -> Vec<(String, RunningRequest)> {
         self.queues.running()
     }
@@ -75,7 +75,7 @@ impl Clients {
 /// Facts about a thread pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolFacts {
-    /// Its name; Cassandra's if it has such a pool.
+    /// Its name; Cassandra's name if Cassandra has such a pool.
     pub name: &'static str,
     /// Number of threads.
     pub threads: usize,

@@ -1,31 +1,31 @@
-//! [`ClusterProbe`]: what the administration asks the parts of a node that make it one of a cluster.
+//! [`ClusterProbe`]: the interface through which the administration reads the cluster's state and counters.
 //!
-//! This crate does not know these parts; the binary puts them together.
+//! This crate does not know the crates that implement it; the binary connects them.
 
 use std::collections::BTreeMap;
 
 use ilion_cluster::{ClusterView, Node, Traffic};
 
-/// The parts of a node that make it one of a cluster.
+/// State and counters of the cluster that this node is a member of.
 pub trait ClusterProbe: Send + Sync {
-    /// The cluster as this node sees it. `None`: it has not joined yet.
+    /// The cluster as this node sees it; `None` if the node has not joined yet.
     fn view(&self) -> Option<ClusterView>;
 
-    /// How long each other member was silent, by the time of the log, as a share of the time after which it is taken for down.
+    /// How long each other member was silent, by the time of the log, as a share of the time after which it is considered down.
     fn silences(&self) -> BTreeMap<Node, f64>;
 
-    /// What they have counted.
+    /// Current numbers, and counters since the start of the process.
     fn counts(&self) -> ClusterCounts;
 
     /// Requests to and of each other node, and the connections to it.
     fn traffic(&self) -> BTreeMap<Node, Traffic>;
 
-    /// What each of these members says of itself; asks them over the network, all at once, and waits for a second at most. Members that do
-    /// not answer are left out. This node answers without the network.
+    /// Asks these members over the network for their state, all at the same time, and waits for a second at most. Members that do not
+    /// answer are left out. The state of this node is read without the network.
     fn ask(&self, members: &[Node]) -> BTreeMap<Node, MemberStanding>;
 }
 
-/// What a member says of itself.
+/// The state of a member, as the member itself reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberStanding {
     /// Bytes of its SSTables.
@@ -34,20 +34,20 @@ pub struct MemberStanding {
     pub lag_records: u64,
     /// Tablets that it copies, or may not answer for yet.
     pub tablets_behind: u64,
-    /// The release of Cassandra that its clients see. `None`: its version of Ilion does not say.
+    /// The release of Cassandra that its clients see; `None` if its version of Ilion does not report it.
     pub release: Option<String>,
 }
 
-/// What the parts have counted since the start of the process.
+/// Current numbers of tablets and lags, and counters since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterCounts {
     /// Tablets that this node follows.
     pub followed: u64,
-    /// Those that it may answer reads of.
+    /// Followed tablets whose reads this node may answer.
     pub ready: u64,
     /// Tablets that it copies from other nodes.
     pub lacking: u64,
-    /// Tablets whose records it does not apply any more.
+    /// Tablets whose records it no longer applies.
     pub halted: u64,
     /// Records that this node has not applied, by tablet.
     pub lag_records: BTreeMap<u32, u64>,
@@ -73,15 +73,15 @@ pub struct ClusterCounts {
     pub fetch_errors: u64,
     /// Requests to other nodes.
     pub asked: u64,
-    /// Those without an answer.
+    /// Requests to other nodes that got no answer.
     pub unanswered: u64,
     /// Requests of other nodes.
     pub served: u64,
-    /// Those that this node refused or failed to answer.
+    /// Requests of other nodes that this node refused or failed to answer.
     pub failed: u64,
 }
 
-/// The sum of the lags of tablets. What brokers say of the end of a log may be any number. Pure.
+/// The sum of the lags of tablets, at most [`u64::MAX`]: a broker may report any number as the end of a log. Pure.
 pub fn lag_of_all(lag_records: &BTreeMap<u32, u64>) -> u64 {
     lag_records.values().fold(0, |sum, lag| lag.saturating_add(sum))
 }
@@ -89,7 +89,7 @@ pub fn lag_of_all(lag_records: &BTreeMap<u32, u64>) -> u64 {
 /// A histogram of times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// The sum of all.
+    /// The sum of all times.
     pub sum_nanos: u64,
     /// Upper bounds with the number of times in each bucket, ascending; the last bound is [`u64::MAX`].
     pub buckets: Vec<(u64, u64)>,

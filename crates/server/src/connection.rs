@@ -1,9 +1,9 @@
 //! The task of one connection: it reads bytes, cuts them into frames and queues them for the workers. It also sends the bytes
 //! that the workers could not send at once.
 //!
-//! While the memory for clients is used up, it stops reading for `MEMORY_PATIENCE`. If there is still no room then, requests are
+//! While the memory for clients is used up, the task stops reading for `MEMORY_PATIENCE`. If there is still no room then, requests are
 //! answered with 0x1001, and an incomplete request is dropped. Clients that sent THROW_ON_OVERLOAD get this answer at once.
-//! If there is a limit to requests per second, a request beyond it waits for its turn, or is answered with 0x1001 for those clients.
+//! If requests per second are limited, a request beyond the limit waits for its turn; clients with THROW_ON_OVERLOAD get 0x1001.
 //! A client that stops in the middle of a request, or reads none of its answers, is disconnected after a timeout, and
 //! earlier if memory is short.
 
@@ -49,12 +49,12 @@ const UNREAD_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
     pub frame_bytes_max: u32,
-    /// In v5, after STARTUP.
+    /// Longest message in v5, after STARTUP.
     pub message_bytes_max: u32,
-    /// In v5, for clients whose STARTUP has no THROW_ON_OVERLOAD.
+    /// Whether clients in v5 are refused at once on overload, if their STARTUP has no THROW_ON_OVERLOAD.
     pub throws_on_overload: bool,
     pub startup_timeout: Duration,
-    /// Zero is no timeout.
+    /// For a client that sends no request. Zero is no timeout.
     pub idle_timeout: Duration,
     /// For a client in the middle of a request, or with unread answers. Zero is no timeout.
     pub stall_timeout: Duration,
@@ -68,9 +68,9 @@ pub(crate) struct Shared {
     pub metrics: Arc<ServerMetrics>,
     pub logins: Arc<Logins>,
     pub old_versions: Arc<OldVersions>,
-    /// `None` without encryption.
+    /// `None` if connections are not encrypted.
     pub encryption: Option<Arc<Encryption>>,
-    /// `None` without a limit.
+    /// `None` if requests per second are not limited.
     pub rate: Option<Arc<RequestRate>>,
 }
 
@@ -88,15 +88,15 @@ pub(crate) struct Connection {
     old_versions: Arc<OldVersions>,
     rate: Option<Arc<RequestRate>>,
     limits: ConnectionLimits,
-    /// Requests may be as long as the limits allow; before the login they may not.
+    /// False before the login: requests are limited to [`STARTUP_BYTES_MAX`]. Then the configured limit is used.
     takes_long_requests: bool,
     startup_deadline: Instant,
     stopping: watch::Receiver<bool>,
-    /// Bytes received and not decoded, as counted in the session's account.
+    /// Bytes received and not decoded, as last counted in the session's account.
     received: usize,
-    /// The wait for memory timed out: requests that have arrived are refused.
+    /// Set when the wait for memory timed out: requests that have arrived are refused.
     is_refusing: bool,
-    /// The next request may be executed, by the limit to requests per second.
+    /// Whether the next request may be executed, as far as requests per second are limited.
     has_turn: bool,
 }
 
@@ -106,16 +106,16 @@ enum Stop {
     NeedsRoom,
     /// The memory for all clients is used up.
     NeedsMemory,
-    /// The next request has its turn after this time.
+    /// The next request may be executed after this time.
     NeedsTurn(Duration),
     End(End),
 }
 
-/// When a request may be executed, by the limit to requests per second.
+/// When the limit of requests per second lets a request be executed.
 enum Turn {
     Now,
     After(Duration),
-    /// There is no turn now, and the client does not want to wait.
+    /// Not now, and the client does not want to wait. Has the limit per second.
     Never(NonZeroU32),
 }
 
@@ -228,7 +228,7 @@ impl Connection {
         }
     }
 
-    /// Updates the session's account: bytes received and not decoded.
+    /// Updates the session's account with the bytes that were received and not decoded.
     fn count_received(&mut self) {
         let now = self.buffer.capacity() + self.decoder.held_bytes();
         self.session.account.change(self.received, now);
@@ -265,7 +265,7 @@ impl Connection {
         );
     }
 
-    /// The turn of the next request, by the limit to requests per second.
+    /// When the next request may be executed, by the limit of requests per second.
     fn turn(&mut self) -> Turn {
         let Some(rate) = self.rate.as_deref().filter(|_| !self.has_turn) else {
             return Turn::Now;
@@ -362,7 +362,7 @@ impl Connection {
         }
     }
 
-    /// Lifts the limit of requests before the login.
+    /// Lifts the limit that request sizes have before the login.
     fn take_long_requests(&mut self) {
         if let Some(wire) = self.session.wire() {
             self.takes_long_requests = true;
@@ -425,7 +425,7 @@ impl Connection {
             self.buffer.reserve(READ_BYTES);
             let received = self.stream.try_read(&mut self.buffer);
             if self.stream.has_unsent() {
-                // Of a handshake: the client's side of the socket is full.
+                // Bytes of a TLS handshake are left, since the socket's send buffer is full: `send_all` sends them.
                 self.session.wake_sender.notify_one();
             }
             match received {
@@ -442,7 +442,7 @@ impl Connection {
     }
 }
 
-/// How long a client may send nothing.
+/// The rules for how long a client may send nothing.
 struct Silence {
     limits: ConnectionLimits,
     startup_deadline: Instant,
@@ -450,7 +450,8 @@ struct Silence {
 }
 
 impl Silence {
-    /// The deadline from now, and whether it also holds for a client that waits for an answer. `None` is no deadline.
+    /// The deadline if the client sends nothing from now on, and whether it also applies to a client that waits for an answer; `None` is
+    /// no deadline.
     fn deadline(&self, stage: ConnectionStage) -> Option<(Instant, bool)> {
         let after = |timeout: Duration| (!timeout.is_zero()).then(|| Instant::now() + timeout);
         match stage {
@@ -464,7 +465,7 @@ impl Silence {
     }
 }
 
-/// Returns false if the client sent nothing for too long.
+/// Waits for bytes. Returns false if the client sent nothing for too long.
 async fn wait_readable(stream: &Socket, session: &Session, silence: &Silence) -> io::Result<bool> {
     loop {
         let stage = session.stage();
@@ -476,14 +477,14 @@ async fn wait_readable(stream: &Socket, session: &Session, silence: &Silence) ->
             Ok(readable) => return readable.map(|()| true),
             // A client that waits for an answer is not idle.
             Err(_) if !is_for_all && !session.is_idle() => {}
-            // It has logged in meanwhile, so another deadline holds.
+            // It has logged in meanwhile, so another deadline applies.
             Err(_) if session.stage() != stage => {}
             Err(_) => return Ok(false),
         }
     }
 }
 
-/// Returns false if the client read none of its answers for too long.
+/// Waits until the client can receive bytes. Returns false if it read none of its answers for too long.
 async fn wait_writable(stream: &Socket, session: &Session, stall_timeout: Duration) -> io::Result<bool> {
     let since = Instant::now();
     let never = stall_timeout.is_zero();

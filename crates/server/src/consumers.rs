@@ -1,4 +1,4 @@
-//! The consumers that read changes now, and the progress of each.
+//! The consumers that are reading changes, and the progress of each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::named_consumers::Entry;
 
-/// Consumers at a time: each holds a thread.
+/// Most consumers at a time: each occupies a thread.
 pub(crate) const CONSUMERS_MAX: usize = 16;
 
 /// The progress of a consumer.
@@ -22,13 +22,13 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    /// Notes that it reads a record that was logged at this time.
+    /// Notes that the consumer reads a record that was logged at this time.
     pub fn reads(&self, logged_micros: i64) {
         self.logged_micros.store(logged_micros, Ordering::Relaxed);
         self.is_behind.store(1, Ordering::Relaxed);
     }
 
-    /// Notes that it has read all records.
+    /// Notes that the consumer has read all records.
     pub fn caught_up(&self) {
         self.is_behind.store(0, Ordering::Relaxed);
     }
@@ -38,7 +38,7 @@ impl Consumer {
         self.logged_micros.load(Ordering::Relaxed)
     }
 
-    /// The age of the last record that it read; 0 if it has read all.
+    /// The age of the last record that the consumer read; 0 if it has read all.
     pub fn lag_micros(&self, now_micros: i64) -> i64 {
         match self.is_behind.load(Ordering::Relaxed) {
             0 => 0,
@@ -47,12 +47,12 @@ impl Consumer {
     }
 }
 
-/// The consumers that read now.
+/// The consumers that are reading changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Consumers(Arc<Mutex<Vec<std::sync::Weak<Consumer>>>>);
 
 impl Consumers {
-    /// The consumers that still read.
+    /// The consumers that are still reading.
     pub fn list(&self) -> Vec<Arc<Consumer>> {
         let mut all = self.0.lock();
         all.retain(|consumer| consumer.strong_count() > 0);

@@ -84,7 +84,7 @@ fn of_params(params: &QueryParams, add: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// A running request. Compat: similar to what `QueryMessage` and its siblings print.
+/// The text of a running request. Compat: similar to what `QueryMessage` and its siblings print.
 pub(crate) fn task_text(request: &Request, statements: &dyn Statements) -> String {
     let paged = |params: &QueryParams| match params.page_size {
         Some(size) => format!(" [pageSize = {size}]"),
@@ -142,7 +142,7 @@ pub(crate) fn shown(request: &Request, subject: &Subject, shape: &Shape) -> Stri
     }
 }
 
-/// The first text of a batch: the shape of a batch shows no values.
+/// The first statement of a batch that is sent as text: the shape of a batch shows no values.
 fn first_text(batch: &Batch) -> String {
     let texts = batch
         .statements

@@ -1,6 +1,6 @@
 //! Reserves the last file descriptors of the process for files: connections are refused first.
 //!
-//! The system gives each socket the lowest free number, so at least that many descriptors are in use.
+//! The system gives each socket the lowest free number, so a socket with the number N shows that all lower numbers are in use.
 
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// The reserve is a quarter of all descriptors, within these bounds.
 const RESERVE_MIN: u64 = 32;
 const RESERVE_MAX: u64 = 4096;
-/// One half of the reserve is for files alone; sockets of operators may use the rest.
+/// One half of the reserve is for files alone; the sockets of operators may use the other half.
 const FOR_FILES_ALONE: u64 = 2;
 /// Least time between two log lines about refusals.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
@@ -19,18 +19,18 @@ const TOLD_EVERY: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct DescriptorReserve {
     limit: u64,
-    /// The first descriptor that is not for these sockets.
+    /// The first descriptor that these sockets may not have.
     lowest_reserved: u64,
     told: Option<Instant>,
 }
 
 impl DescriptorReserve {
-    /// The rule for clients. `descriptors_max` is the limit of the process; `None` is no limit.
+    /// The rule for sockets of clients. `descriptors_max` is the limit of the process; `None` is no limit.
     pub fn of_clients(descriptors_max: Option<u64>) -> Self {
         Self::of(descriptors_max, 1)
     }
 
-    /// The rule for operators.
+    /// The rule for sockets of operators.
     pub fn of_operators(descriptors_max: Option<u64>) -> Self {
         Self::of(descriptors_max, FOR_FILES_ALONE)
     }
@@ -44,7 +44,7 @@ impl DescriptorReserve {
         }
     }
 
-    /// Returns false if the socket has a reserved descriptor: the caller must close it at once.
+    /// Returns false if the descriptor of the socket is reserved: the caller must close the socket at once.
     pub fn admits(&mut self, socket: &impl AsRawFd) -> bool {
         let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
         let is_admitted = number < self.lowest_reserved;

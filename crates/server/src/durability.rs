@@ -7,7 +7,7 @@ pub type DurableCallback = Box<dyn FnOnce(Result<(), String>) + Send>;
 
 /// The part of the commit log that answers need.
 pub trait Durability: Send + Sync {
-    /// Calls back when the log is durable up to `position`, in the sense of its sync mode. If it already is, calls back at once, on
+    /// Calls back when the log is durable up to `position`, as its sync mode defines it. If it already is durable, calls back at once, on
     /// the caller's thread.
     fn on_durable(&self, position: LogPosition, callback: DurableCallback);
 }

@@ -1,11 +1,11 @@
-//! The encryption that settings ask for: of client connections, of the HTTP port, and between nodes.
+//! The encryption in the settings: of client connections, of the HTTP port, and between nodes.
 
 use ilion_settings::{ClientCertificates, InternodeEncryption, Settings};
 use ilion_tls::{Connecting, PeerCertificates, TlsOptions};
 
 use crate::certificate::CertificateLogins;
 
-/// The encryption of client connections; `None` without.
+/// The encryption of client connections; `None` if they are not encrypted.
 pub fn client_encryption(settings: &Settings) -> Option<TlsOptions> {
     settings.client_encryption_options_enabled.then(|| TlsOptions {
         block: "client_encryption_options",
@@ -24,7 +24,7 @@ pub fn client_encryption(settings: &Settings) -> Option<TlsOptions> {
     })
 }
 
-/// The encryption of the HTTP port; `None` without. Client certificates are checked as on CQL connections.
+/// The encryption of the HTTP port; `None` if it is not encrypted. Client certificates are checked as on CQL connections.
 pub fn admin_encryption(settings: &Settings) -> Option<TlsOptions> {
     let is_reached = !settings.admin_address.to_canonical().is_loopback();
     let is_wanted = settings
@@ -56,7 +56,7 @@ pub fn admin_encryption(settings: &Settings) -> Option<TlsOptions> {
     })
 }
 
-/// The encryption of connections between nodes; `None` without. Not used by a single node, which has no such connections.
+/// The encryption of connections between nodes; `None` if they are not encrypted. A single node has no such connections.
 pub fn server_encryption(settings: &Settings) -> Option<TlsOptions> {
     let is_wanted = settings.server_encryption_options_internode_encryption != InternodeEncryption::None;
     is_wanted.then(|| TlsOptions {

@@ -2,7 +2,7 @@
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// The state that the acceptor shall bring about.
+/// The state that the acceptor is ordered to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Clients may connect.
@@ -28,7 +28,7 @@ impl Entry {
         *self.is_open.borrow()
     }
 
-    /// Adds the ports of another one.
+    /// Adds the ports of another `Entry`.
     pub(crate) fn join(&mut self, other: Self) {
         self.orders.extend(other.orders);
     }
@@ -36,7 +36,7 @@ impl Entry {
     /// Opens the ports; no effect on open ones.
     ///
     /// # Errors
-    /// Another program has taken a port meanwhile, or the node stops.
+    /// Another program has taken a port meanwhile, or the node is stopping.
     pub fn open(&self) -> Result<(), String> {
         self.order(Wanted::Open)
     }
@@ -44,7 +44,7 @@ impl Entry {
     /// Closes the ports and ends all connections, once the requests that were received are answered.
     ///
     /// # Errors
-    /// The node stops.
+    /// The node is stopping.
     pub fn close(&self) -> Result<(), String> {
         self.order(Wanted::Closed)
     }

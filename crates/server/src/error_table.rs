@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ilion_protocol::{Consistency, ErrorDetail, ErrorResponse, FailureReason, Failures, WriteType};
 use ilion_query::Error;
 
-/// Replicas that must not fail: one reads or writes, in a cluster as well.
+/// `block_for` of failed requests: one replica reads or writes, in a cluster as well.
 const BLOCK_FOR: i32 = 1;
 
 /// Converts an error to that of the protocol; `node` is the address of the only replica.

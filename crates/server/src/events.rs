@@ -13,13 +13,13 @@ use parking_lot::Mutex;
 use crate::schema_events::schema_change;
 use crate::session::{InFlight, SentBy, Session};
 
-/// A registered client that leaves more than this unread is disconnected.
+/// A registered client is disconnected if it leaves more bytes than these unread.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
 /// The open sessions.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// Held only to add, remove or copy out.
+    /// Locked only to add, remove or copy sessions.
     sessions: Mutex<HashMap<u64, Weak<Session>>>,
 }
 

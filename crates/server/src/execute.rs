@@ -33,10 +33,10 @@ use crate::request_times::RequestKind;
 use crate::session::{Begun, InFlight, SentBy, Session, Wire, Work};
 use crate::spans::Ended;
 
-/// So many parked requests are passed on together; the rest at the end of the task.
+/// This many parked requests are passed on together; further ones at the end of the task.
 const PARKED_MAX: usize = 8;
 
-/// Ready answers of this size are sent before the task is done.
+/// Once the ready answers have this size, they are sent before the task is done.
 const READY_BYTES_MAX: usize = 256 << 10;
 
 /// What all workers need for executing requests.
@@ -50,14 +50,14 @@ pub(crate) struct Executor {
     pub auditor: Arc<Auditor>,
 }
 
-/// One thread of a pool.
+/// The state of one thread of a pool.
 pub(crate) struct Worker {
     executor: Arc<Executor>,
     queues: Queues,
     pool: StatementWeight,
     doing: Arc<Doing>,
     columns: Columns,
-    /// Reads for parked requests; `None` if none is parked.
+    /// Reads from disk for parked requests; `None` if this worker parks no requests.
     disk: Option<Arc<DiskReads<Parked>>>,
     /// Whether requests of the current task may be parked.
     parks: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Worker {
     parked: Vec<(Parked, Waiting)>,
     /// Counts the costs of statements and the times of requests of this thread.
     counters: Arc<Counters>,
-    /// When the previous request ended, if the next one follows at once: then the clock is read once per request.
+    /// When the previous request ended, if the next one follows at once: the clock need not be read for its start.
     follows_nanos: Option<u64>,
 }
 
@@ -76,11 +76,11 @@ struct Arrived {
     begun: Option<Box<Begun>>,
 }
 
-/// What became of a request.
+/// The outcome of an attempt to execute a request.
 enum Attempted {
-    /// Its answer is sent or among those of the task, or it went to another thread.
+    /// The answer is sent or added to those of the task, or the request went to another thread.
     Done,
-    /// It waits for the disk. A thread took it first at this time.
+    /// The request waits for the disk. Has the time when a thread first took it, in nanoseconds.
     Waits(u64, Waiting),
 }
 
@@ -129,7 +129,7 @@ impl Worker {
         }
     }
 
-    /// Executes a task. Work is parked while the client leaves too many answers unread.
+    /// Executes a task. Parks the rest of it if the client leaves too many answers unread.
     pub fn run(&mut self, task: Task) {
         let session = task.session;
         let Some((wire, mut client)) = session.enter() else {
@@ -410,7 +410,7 @@ impl Worker {
         }
     }
 
-    /// Sends the answer to a write when the logs of the cluster have acknowledged it, or the error.
+    /// Sends the answer to a write when the logs of the cluster have acknowledged the write; if they refuse it, sends the error.
     fn send_when_acknowledged(
         &self,
         session: &Arc<Session>,
@@ -464,7 +464,7 @@ impl Worker {
                 Ok(()) => packed,
                 Err(reason) => wire.pack(refusals(wire, &waiting_streams, &reason)),
             };
-            // The thread of the commit log must not spend the system call.
+            // A system call would delay the thread of the commit log, so the task of the connection sends.
             let sender = if thread::current().id() == caller {
                 SentBy::Caller
             } else {
@@ -516,7 +516,7 @@ fn refusal(reason: &str) -> Reply {
     Reply::error(ErrorResponse::server(format!("the commit log failed: {reason}")))
 }
 
-/// Encodes the answers of writes after a failure of the commit log: these writes may be lost.
+/// Encodes errors as the answers to writes after a failure of the commit log: these writes may be lost.
 fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
     let mut envelopes = Vec::new();
     let response = Response::Error(ErrorResponse::server(format!("the commit log failed: {reason}")));
@@ -528,8 +528,8 @@ fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
     envelopes
 }
 
-/// Encodes an answer whose large values are not copied. `None` if it has none, if it must be compressed as a whole, or if it
-/// waits for the commit log.
+/// Encodes an answer whose large values are not copied. Returns `None` if the answer has no large values, must be compressed as a
+/// whole, or waits for the commit log.
 fn shared_envelope(wire: Wire, stream: i16, answered: &Answered, columns: &mut Columns) -> Option<Rope> {
     if wire.of_envelopes().is_some() || answered.awaited.is_some() {
         return None;

@@ -11,7 +11,7 @@ pub enum Exposure {
     Accepted,
 }
 
-/// Refuses an address that other machines reach, unless clients must log in. Pure.
+/// Refuses settings with an address that other machines can reach, unless clients must log in. Pure.
 ///
 /// # Errors
 /// What the operator can do, as a sentence.

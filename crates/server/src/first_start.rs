@@ -1,9 +1,9 @@
 //! The statements of a node's first start: the `.cql` files in `init_directory`, in the order of their names.
 //!
-//! A start that finds no data writes a note (`ilion.init` in the data directory) before anything else. While the note is there, a start
-//! executes the files that it does not list yet, adds each finished one, and removes the note after the last. So a crash, or a statement
-//! that fails, leaves the rest to the next start; a file that was cut off runs again from its beginning. Data that was there before
-//! `init_directory` was set has no note, and no file is executed.
+//! A start that finds no data writes a note (`ilion.init` in the data directory) before anything else. While the note exists, a start
+//! executes the files that the note does not list yet, adds each executed file to it, and removes the note after the last file. So after
+//! a crash, or a statement that fails, the next start executes the rest; an interrupted file runs again from its beginning. Data that
+//! existed before `init_directory` was set has no note, and no file is executed.
 
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,9 @@ use crate::ServerNode;
 
 /// Name of the note in the data directory.
 const NOTE: &str = "ilion.init";
-/// Largest note.
+/// Largest note, in bytes.
 const NOTE_BYTES_MAX: u64 = 1 << 20;
-/// Largest file with statements.
+/// Largest file with statements, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const EXTENSION: &str = ".cql";
 
@@ -53,7 +53,7 @@ pub struct FirstStart {
 }
 
 impl FirstStart {
-    /// Decides whether this start has to execute files; if there is no data yet, writes the note. Call it before the node is opened.
+    /// Decides whether this start has to execute files; if there is no data yet, writes the note. Requires: the node is not open yet.
     ///
     /// # Errors
     /// The note cannot be read or written.
@@ -85,12 +85,12 @@ impl FirstStart {
     /// Executes the files.
     ///
     /// # Errors
-    /// A file cannot be read, or a statement failed: what was executed before stays.
+    /// A file cannot be read, or a statement failed: the effects of earlier statements stay.
     pub fn run(mut self, node: &ServerNode) -> Result<(), FirstStartError> {
         let env = node.engine().env().clone();
         for entry in env.list(&self.directory)? {
             let name = entry.name;
-            // Mounted config maps have hidden links to directories.
+            // Kubernetes mounts a config map with hidden links to directories.
             if name.starts_with('.') {
                 continue;
             }
@@ -130,7 +130,7 @@ fn execute_file(node: &ServerNode, path: &Path) -> Result<usize, FirstStartError
     let mut client = ClientState::default();
     let statements = split_statements(&text);
     for statement in &statements {
-        // Each statement is a part of the text.
+        // Does not underflow: the statement is a slice of the text.
         let offset = statement.as_ptr().addr() - text.as_ptr().addr();
         execute(node, &mut client, statement)
             .map_err(|problem| failed(line_at(text.as_bytes(), offset), problem))?;
@@ -212,7 +212,7 @@ mod tests {
         let failed = start(&env).err().unwrap().to_string();
         assert!(failed.starts_with("/init.d/2-rows.cql, line 3: "), "{failed}");
 
-        // The first file would fail, were it executed again.
+        // The first file would fail if it were executed again.
         write("2-rows.cql", "INSERT INTO k.t (a) VALUES (2)");
         assert_eq!(count(&start(&env).unwrap(), "k.t"), 3);
         write("3-more.cql", "INSERT INTO k.t (a) VALUES (4)");

@@ -9,14 +9,14 @@ use crate::superuser::{SuperuserChoice, SuperuserError, random_password};
 
 /// Compat: the name of Cassandra's first superuser.
 const ROLE_DEFAULT: &str = "cassandra";
-/// The file of a random password, in the node's directory.
+/// Name of the file with a random password, in the node's directory.
 const FILE_NAME: &str = "superuser-password";
 /// A superuser that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSuperuser {
     /// Its name.
     pub role: String,
-    /// The file with its random password; `None` if the operator gave one.
+    /// The file with its random password; `None` if the operator has set the password.
     pub password_file: Option<PathBuf>,
 }
 

@@ -12,8 +12,8 @@ use crate::logins::{Logins, encode_unpacked};
 use crate::request::{expect_in_stage, supported};
 use crate::session::{ConnectionStage, Session, Wire};
 
-/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session; the client may have to log in. `None` if
-/// a thread of the logins answers.
+/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session; the client may have to log in. Returns
+/// `None` if a login thread will answer.
 pub(crate) fn answer(
     session: &Arc<Session>,
     socket: &Socket,

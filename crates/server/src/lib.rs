@@ -7,21 +7,21 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
+//! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; accepting connections |
 //! | `port`, `entry` | [`Port`]: a port that is bound before it is listened on; closing and opening the client ports |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
-//! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
-//! | `socket`, `tls`, `keystore` | a client's socket: TCP, or TLS over it; certificates and keys, and the files that hold them |
+//! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer to requests beyond them |
+//! | `encryption`, `certificate` | TLS options from the settings; the identity in a client's certificate (sockets and keys are in `ilion_tls`) |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
-//! | `cluster_probe` | [`ClusterProbe`]: what the administration asks of the parts of a cluster |
-//! | `clients`, `client_facts` | who is connected, for operators |
+//! | `cluster_probe` | [`ClusterProbe`]: state and counters of the cluster, for the administration |
+//! | `clients`, `client_facts` | the connected clients, for operators |
 //! | `queues` | where requests wait for threads |
-//! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
+//! | `workers`, `execute`, `weight` | pools, and how a thread executes a task |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
-//! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement that a request is about |
+//! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement of a request |
 //! | `slow_log`, `traces`, `described` | the slow-query log; traces; requests as text |
-//! | `spans`, `telemetry_options` | requests as spans of OpenTelemetry (`ilion_telemetry`), and where they go |
+//! | `spans`, `telemetry_options` | requests as spans of OpenTelemetry (`ilion_telemetry`), and where they are sent |
 //! | `audit_options`, `auditor` | [`Auditor`]: requests and logins to entries of the audit log (`ilion_audit`) |
 //! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
 //! | `events` | SCHEMA_CHANGE and other events, for the clients that registered |
@@ -32,7 +32,7 @@
 //! | `process` | facts about this process from `/proc` |
 //! | `superuser`, `first_superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `first_start` | statements of a mounted directory, for a new node |
-//! | `consumers` | the consumers that read changes now |
+//! | `consumers` | the consumers that are reading changes |
 //! | `named_consumers` | the progress of named consumers of changes, in a file |
 //! | `changes` | [`ChangeStream`]: the changes of a table, for a consumer |
 //! | [`admin`] | administration over HTTP |

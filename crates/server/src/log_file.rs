@@ -1,6 +1,6 @@
 //! The log: to stderr, to files or to the journal of systemd; as lines of text or of JSON.
 //!
-//! `ilion.log` is the newest file; at 64 MiB it becomes `ilion.log.1`, and so on up to four old files. There is one log for the process.
+//! `ilion.log` is the newest file; at 64 MiB it is renamed to `ilion.log.1`, and so on up to four old files. A process has one log.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ struct RunningLog {
 
 static RUNNING: OnceLock<RunningLog> = OnceLock::new();
 
-/// Starts logging as the settings say; returns the path of the log file, if there is one.
+/// Starts logging as the settings say; returns the path of the log file, or `None` if the log is no file.
 ///
 /// # Errors
 /// The filter does not parse, the file cannot be opened, or there is no journal.
@@ -106,7 +106,7 @@ pub(crate) fn set_log_filter(filter: &LogFilter) -> Result<(), String> {
 /// Opens the log file again under its name, after a program for log rotation has renamed it.
 ///
 /// # Errors
-/// It cannot be opened; the log goes on in the old file.
+/// The file cannot be opened; the process continues to write to the old one.
 pub fn reopen_log() -> Result<(), String> {
     let file = RUNNING.get().and_then(|running| running.file.as_ref());
     file.map_or(Ok(()), |file| {

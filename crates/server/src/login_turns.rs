@@ -1,8 +1,8 @@
 //! The threads that check logins, and the order in which they take them: [`LoginTurns`].
 //!
-//! A new login is begun at once. With a certificate, or a password that was right before, it is then decided. Other logins wait in a
-//! [`LoginQueue`] until their passwords are hashed, as far as the [`FailureShare`] allows. If there are several threads, one of them
-//! never hashes, so that known passwords do not wait for the hashes of others.
+//! A thread begins a new login at once. This decides logins with a certificate, or with a password that was right before. Other logins
+//! wait in a [`LoginQueue`] until their passwords are hashed, as far as the [`FailureShare`] allows. If there are several threads, one of
+//! them never hashes, so that known passwords do not wait for the hashes of others.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use ilion_auth::{FailureShare, LoginQueue, RunningCheck, Standing};
 use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 
-/// Most logins that wait for their begin.
+/// Most logins that wait to be begun.
 const ARRIVED_MAX: usize = 1024;
 
 /// What a thread does next.
@@ -28,7 +28,7 @@ pub(crate) enum Step<T> {
 
 /// Logins that wait for a thread.
 pub(crate) struct LoginTurns<T> {
-    /// Held only while logins are added or removed.
+    /// Locked only while logins are added or removed.
     waiting: Mutex<Waiting<T>>,
     changed: Condvar,
     clock: Arc<dyn Env>,
@@ -39,13 +39,13 @@ struct Waiting<T> {
     arrived: VecDeque<T>,
     to_hash: LoginQueue<T>,
     share: FailureShare,
-    /// Threads that hash.
+    /// Number of threads that are hashing.
     hashing: usize,
     is_closed: bool,
 }
 
 impl<T> LoginTurns<T> {
-    /// An empty queue. `thread_count` is the number of threads that `start_threads` will start.
+    /// Creates an empty queue. `thread_count` is the number of threads that `start_threads` will start.
     pub fn new(clock: Arc<dyn Env>, thread_count: usize) -> Arc<Self> {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         Arc::new(Self {
@@ -62,7 +62,7 @@ impl<T> LoginTurns<T> {
         })
     }
 
-    /// Adds a new login. Returns it if too many wait.
+    /// Adds a new login. Returns the login if too many wait, else `None`.
     pub fn arrive(&self, login: T) -> Option<T> {
         let mut waiting = self.waiting.lock();
         if waiting.arrived.len() >= ARRIVED_MAX {
@@ -74,7 +74,7 @@ impl<T> LoginTurns<T> {
         None
     }
 
-    /// Adds a login whose password must be hashed. Returns a login that has no place: this one or another.
+    /// Adds a login whose password must be hashed. If the queue is full, returns the login to refuse: this one or another.
     pub fn wait(&self, from: IpAddr, standing: Standing, login: T) -> Option<T> {
         let now = self.clock.monotonic_nanos();
         let refused = self.waiting.lock().to_hash.push(from, standing, login, now);
@@ -97,7 +97,7 @@ impl<T> LoginTurns<T> {
         self.changed.notify_all();
     }
 
-    /// Waits for the next step; `None` after [`LoginTurns::close`].
+    /// Waits for the next step; returns `None` after [`LoginTurns::close`].
     fn next(&self) -> Option<Step<T>> {
         let mut waiting = self.waiting.lock();
         loop {
@@ -154,7 +154,7 @@ impl<T: Send + 'static> LoginTurns<T> {
     }
 }
 
-/// The threads that check passwords.
+/// The threads that check logins.
 #[derive(Default)]
 pub(crate) struct LoginThreads(Vec<JoinHandle<()>>);
 

@@ -9,9 +9,9 @@
 //! With an authenticator of certificates, STARTUP itself is handed over, with the identity in the certificate. It is answered with READY,
 //! or with an error, and then the session is `Refused`.
 //!
-//! A password that was right before is recognised at once. Checking any other one takes some 50 ms of a processor, on purpose. So the
-//! threads are few and have a low priority, and failed checks get a small share of the processors. [`LoginTurns`] decides which login is
-//! checked next. After failed logins of an address, its next ones wait in a timer, without a thread, before they are submitted
+//! A password that was right before is recognised at once. Checking any other password takes about 50 ms of a processor, on purpose. So
+//! the threads are few and have a low priority, and failed checks get a small share of the processors. [`LoginTurns`] decides which login
+//! is checked next. After failed logins of an address, its next ones wait in a timer, without a thread, before they are submitted
 //! ([`LoginPace`]).
 //!
 //! Compat: the rules are those of `AuthResponse`, `PasswordAuthenticator` and `MutualTlsAuthenticator` of Cassandra 5.0.
@@ -41,7 +41,7 @@ use crate::metrics::ServerMetrics;
 use crate::request::expect_in_stage;
 use crate::session::{ConnectionStage, InFlight, SentBy, Session};
 
-/// Characters of a role or identity in the log.
+/// Most characters of a role or identity in the log.
 const NAME_CHARS_MAX: usize = 64;
 /// The class name in AUTHENTICATE. Compat: drivers know it.
 const AUTHENTICATOR_CLASS: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
@@ -50,7 +50,7 @@ const AUTHENTICATOR_CLASS: &str = "org.apache.cassandra.auth.PasswordAuthenticat
 pub trait LoginCheck: Send + Sync {
     /// True if clients must log in.
     fn requires_login(&self) -> bool;
-    /// Logs in a client whose password was right before; `None` if it must be checked. Quick.
+    /// Logs in a client whose password was right before; returns `None` if the password must be checked. Quick.
     ///
     /// # Errors
     /// The answer to the client.
@@ -85,7 +85,7 @@ impl LoginCheck for AccessControl {
     }
 }
 
-/// Nobody needs to log in.
+/// For servers whose clients need not log in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLogins;
 
@@ -183,7 +183,7 @@ impl Logins {
             Some(turns) => {
                 let logins = Arc::downgrade(&logins);
                 turns.start_threads(move |step| {
-                    // Otherwise the server has stopped, and no client waits.
+                    // Fails only if the server has stopped; then no client waits.
                     if let Some(logins) = logins.upgrade() {
                         logins.run(step);
                     }
@@ -193,7 +193,7 @@ impl Logins {
         Ok((logins, threads))
     }
 
-    /// Takes a valid STARTUP, and sets the stage that follows. Returns the answer, or `None` if a thread answers.
+    /// Handles a valid STARTUP: sets the next stage of the session and returns the answer; `None` if a login thread will answer.
     pub fn begin(&self, session: &Arc<Session>, socket: &Socket, frame: &Frame) -> Option<Response> {
         if self.turns.is_none() {
             session.set_stage(ConnectionStage::Ready);
@@ -231,7 +231,7 @@ impl Logins {
         }
     }
 
-    /// The identity that the client logs in with; `None` if it logs in with a password.
+    /// The identity in the certificate with which the client logs in; `None` if it logs in with a password.
     fn identity(&self, socket: &Socket) -> Option<Result<String, &'static str>> {
         let by_certificate = self.by_certificate?;
         match socket.peer_certificate() {
@@ -241,7 +241,7 @@ impl Logins {
         }
     }
 
-    /// Takes a frame of a session that has not logged in. Called by the task of its connection.
+    /// Handles a frame of a session that has not logged in. Called by the task of its connection.
     pub fn take(self: &Arc<Self>, session: &Arc<Session>, frame: &Frame) {
         match self.attempt(session, frame) {
             Ok(attempt) => self.submit_in_time(attempt),
@@ -261,7 +261,7 @@ impl Logins {
         }
     }
 
-    /// The login in a frame. Only one of a session is checked at a time.
+    /// Decodes the login in a frame. A session has at most one login that is being checked.
     fn attempt(&self, session: &Arc<Session>, frame: &Frame) -> Result<Attempt, ErrorResponse> {
         let request = RequestFrame::decode(frame)?;
         expect_in_stage(session.stage(), &request.request)?;
@@ -298,7 +298,7 @@ impl Logins {
         outcome.await.unwrap_or_else(|_| stopping())
     }
 
-    /// Submits a login to the threads, after the wait that its address has to take.
+    /// Submits a login to the threads, after the delay of its address.
     fn submit_in_time(self: &Arc<Self>, attempt: Attempt) {
         let wait = match &attempt.proof {
             Proof::Password(_) => {
@@ -404,7 +404,7 @@ impl Logins {
                 cost,
             } => (session, version, stream, cost),
             Asker::Door(sender) => {
-                // The client may have gone meanwhile.
+                // The client may have disconnected meanwhile.
                 let _ = sender.send(outcome);
                 return;
             }
@@ -428,7 +428,7 @@ impl Logins {
         };
         match &attempt.proof {
             Proof::Password(_) => answer(&session, version, stream, &response, cost),
-            // The answer to STARTUP is in no segment, and not compressed.
+            // The answer to STARTUP is neither in a segment nor compressed.
             Proof::Identity(_) => {
                 let packed = encode_unpacked(version, stream, &response);
                 session.deliver(packed, cost, SentBy::Caller);
@@ -462,7 +462,7 @@ impl Drop for Logins {
     }
 }
 
-/// The outcome of a check; an error if it panicked.
+/// Runs a check; returns an error if it panics.
 fn without_panic<T>(check: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     // The panic hook logs the panic itself.
     let bug = || Error::ServerError("the login met a bug of the server; its log has more".to_owned());
@@ -477,7 +477,7 @@ pub(crate) fn encode_unpacked(version: Version, stream: i16, response: &Response
     out
 }
 
-/// Sends an answer to a session that has not logged in, or has just done.
+/// Sends an answer to a session that has not logged in, or has just logged in.
 fn answer(session: &Session, version: Version, stream: i16, response: &Response, done: InFlight) {
     let Some(wire) = session.wire() else {
         return;

@@ -22,7 +22,7 @@ pub struct ServerMetrics {
     /// Times of requests.
     pub(crate) times: AllRequestTimes,
     errors: Family<CodeLabel, Counter>,
-    /// All of these.
+    /// All errors, whatever their code.
     errors_total: Counter,
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
@@ -118,7 +118,7 @@ impl ServerMetrics {
         }
     }
 
-    /// Bytes of requests and answers held for clients.
+    /// Bytes of requests and answers in memory for clients.
     pub fn client_bytes(&self) -> u64 {
         u64::try_from(self.memory.gauge().get()).unwrap_or(0)
     }

@@ -1,6 +1,6 @@
 //! Named consumers of changes: how far each has processed each table, in a file beside the captured segments.
 //!
-//! A position is as durable as the changes that it speaks of: it is lost only where they are. So a consumer, for example the sink into
+//! The file is as durable as the captured segments: it is lost only together with them. So a consumer, for example the sink into
 //! Kafka, needs no file of its own. A position never steps back, unless the consumer begins anew at another place.
 
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use ilion_env::Env;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-/// The file, in the directory of captured segments.
+/// Name of the file, in the directory of captured segments.
 const FILE: &str = "consumers.json";
 const FILE_BYTES_MAX: u64 = 4 << 20;
-/// Entries at most: one for each table of each consumer.
+/// Most entries: one for each table of each consumer.
 const ENTRIES_MAX: usize = 4096;
 const NAME_CHARS_MAX: usize = 64;
 
@@ -25,11 +25,11 @@ const NAME_CHARS_MAX: usize = 64;
 pub(crate) struct Progress {
     /// Everything before it was processed.
     pub position: Position,
-    /// When the last record before it was logged.
+    /// When the last record before the position was logged, in microseconds since 1970.
     pub logged_micros: i64,
 }
 
-/// Whose progress.
+/// A consumer and one of its tables.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     /// Name of the consumer.
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
     pub table: String,
 }
 
-/// An entry of the file.
+/// An entry as it is stored in the file.
 #[derive(Serialize, Deserialize)]
 struct Line {
     consumer: String,
@@ -59,12 +59,12 @@ pub(crate) struct NamedConsumers(Arc<Shared>);
 struct Shared {
     env: Arc<dyn Env>,
     file: PathBuf,
-    /// Held while the file is written: an older content must not replace a newer one. An error stands for a file that cannot be read.
+    /// Locked while the file is written: an older content must not replace a newer one. `Err` if the file cannot be read.
     entries: Mutex<Result<Entries, String>>,
 }
 
 impl NamedConsumers {
-    /// Reads the file in this directory, if there is one.
+    /// Reads the file in this directory, if it exists.
     pub fn open(env: &Arc<dyn Env>, dir: &Path) -> Self {
         let file = dir.join(FILE);
         let entries = read(&**env, &file);
@@ -78,13 +78,13 @@ impl NamedConsumers {
         }))
     }
 
-    /// How far the consumer is; `None`: it has not begun.
+    /// The stored progress of a consumer; `None` if it has not begun.
     pub fn progress(&self, entry: &Entry) -> Result<Option<Progress>, String> {
         let entries = self.0.entries.lock();
         Ok(entries.as_ref().map_err(Clone::clone)?.get(entry).copied())
     }
 
-    /// The consumer begins here, whatever it has processed.
+    /// Sets the progress of a consumer, also to an earlier position.
     pub fn begin(&self, entry: Entry, progress: Progress) -> Result<(), String> {
         check_name(&entry.consumer)?;
         self.change(|entries| {
@@ -98,7 +98,7 @@ impl NamedConsumers {
         })
     }
 
-    /// The consumer has processed everything before the position.
+    /// Notes that a consumer has processed everything before a position. An earlier position than the stored one has no effect.
     pub fn commit(&self, entry: &Entry, progress: Progress) -> Result<(), String> {
         self.change(|entries| {
             let Entry {
@@ -132,7 +132,7 @@ impl NamedConsumers {
         Ok(forgotten)
     }
 
-    /// All, ordered by name and table.
+    /// All entries, ordered by name and table.
     pub fn list(&self) -> Result<Vec<(Entry, Progress)>, String> {
         let entries = self.0.entries.lock();
         let entries = entries.as_ref().map_err(Clone::clone)?.iter();
@@ -141,7 +141,7 @@ impl NamedConsumers {
             .collect())
     }
 
-    /// Changes the entries, and writes them if `change` returns true. What was not written is not changed.
+    /// Changes the entries, and writes the file if `change` returns true. If that fails, the entries stay as they were.
     fn change(&self, change: impl FnOnce(&mut Entries) -> Result<bool, String>) -> Result<(), String> {
         let mut entries = self.0.entries.lock();
         let mut changed = entries.as_ref().map_err(Clone::clone)?.clone();

@@ -1,7 +1,7 @@
 //! Observation of requests: costs by shape, the slow-query log, traces, spans.
 //!
 //! [`Observers::begin`] starts to count before a request is executed, and starts its trace. Afterwards `Observed` has its cost.
-//! The id of the trace and the cost in the custom payload become part of the answer here.
+//! This module also adds the trace's id, and the cost in the custom payload, to the answer.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Observers {
     pub slow: SlowLog,
     /// Store for traces; `None` if no request is traced.
     pub traces: Option<Arc<dyn TraceStore>>,
-    /// Share of the requests that are traced without being asked to.
+    /// Share of the requests that are traced although their clients did not request it.
     pub trace_probability: TraceProbability,
     /// The exporter of spans; `None` if spans are not sent.
     pub telemetry: Option<Arc<Telemetry>>,
@@ -48,14 +48,14 @@ pub(crate) struct Observed {
 struct BegunTrace {
     id: Uuid,
     started_micros: i64,
-    /// Whether the client asked for it, and gets its id.
+    /// Whether the client requested the trace, and gets its id.
     is_wanted: bool,
-    /// Whether it is stored. If the caller records a trace of its own, this one goes only to the collector.
+    /// Whether the trace is stored. If the caller records a trace of its own, this one is sent to the collector only.
     is_stored: bool,
 }
 
 impl Observers {
-    /// Starts to observe a request on this thread; `now_nanos` is the time, if the caller knows it.
+    /// Starts to observe a request on this thread; `now_nanos` is the current time if the caller has it, else `None`.
     #[inline]
     pub(crate) fn begin(&self, env: &dyn Env, request: &RequestFrame, now_nanos: Option<u64>) -> Observed {
         let is_wanted = request.tracing;
@@ -69,14 +69,14 @@ impl Observers {
         }
     }
 
-    /// The exporter, if spans are sent.
+    /// The exporter; `None` if spans are not sent.
     fn spans(&self) -> Option<&Telemetry> {
         self.telemetry
             .as_deref()
             .filter(|telemetry| telemetry.sends_spans())
     }
 
-    /// True if spans are sent and the caller sends its own.
+    /// True if spans are sent and the caller sends its own spans, too.
     #[inline]
     fn has_recording_caller(&self, request: &RequestFrame) -> bool {
         !request.custom_payload.is_empty()
@@ -84,7 +84,7 @@ impl Observers {
             && parent_of(request).is_some_and(|parent| parent.is_sampled)
     }
 
-    /// Stores and sends the trace, if there is one. Returns its id if the client asked for the trace.
+    /// Stores and sends the trace, if there is one. Returns its id if the client requested the trace.
     pub(crate) fn end_trace(&self, env: &dyn Env, observed: &mut Observed, ended: Ended<'_>) -> Option<Uuid> {
         let begun = observed.trace.take()?;
         let elapsed = env.monotonic_nanos().saturating_sub(observed.started_nanos);
@@ -166,17 +166,17 @@ fn begin_trace(env: &dyn Env, is_wanted: bool, is_stored: bool) -> BegunTrace {
 }
 
 impl Observed {
-    /// When the execution began.
+    /// When the execution began, in nanoseconds of the monotonic clock.
     pub fn started_nanos(&self) -> u64 {
         self.started_nanos
     }
 
-    /// Its cost so far.
+    /// The request's cost so far.
     pub fn scope(&self) -> &CostScope {
         &self.scope
     }
 
-    /// True if it is traced.
+    /// True if the request is traced.
     pub fn is_traced(&self) -> bool {
         self.trace.is_some()
     }

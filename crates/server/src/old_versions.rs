@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ilion_protocol::Version;
 
-/// The setting `native_transport_allow_older_protocols`, as connections see it. It may change while the node runs.
+/// The current value of the setting `native_transport_allow_older_protocols`. It may change while the node runs.
 #[derive(Debug)]
 pub struct OldVersions {
     are_allowed: AtomicBool,
 }
 
 impl OldVersions {
-    /// Allows them or not.
+    /// Starts with this value of the setting.
     pub fn new(are_allowed: bool) -> Self {
         Self {
             are_allowed: AtomicBool::new(are_allowed),

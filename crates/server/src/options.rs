@@ -19,13 +19,13 @@ pub struct ServerOptions {
     pub address: SocketAddr,
     /// Address of a second port, which is encrypted while the first is not.
     pub encrypted_address: Option<SocketAddr>,
-    /// Encryption; `None` without.
+    /// Encryption; `None` if connections are not encrypted.
     pub tls: Option<TlsOptions>,
-    /// Longest request before v5.
+    /// Longest request before v5, in bytes.
     pub frame_bytes_max: u32,
-    /// Longest body of a request in v5.
+    /// Longest body of a request in v5, in bytes.
     pub message_bytes_max: u32,
-    /// For clients of v5 whose STARTUP has no THROW_ON_OVERLOAD: refuse requests at once while memory is short, without a wait.
+    /// For clients of v5 whose STARTUP has no THROW_ON_OVERLOAD: whether requests are refused at once on overload, without a wait.
     pub throws_on_overload: bool,
     /// Requests per second of all clients together; `None` is no limit.
     pub requests_per_sec_max: Option<NonZeroU32>,
@@ -35,15 +35,15 @@ pub struct ServerOptions {
     pub request_threads: usize,
     /// Threads for statements that may take long.
     pub heavy_threads: usize,
-    /// Whether requests wait for the logs of a cluster and for other nodes, so that those of one connection must not wait for each other.
+    /// Whether requests wait for the logs of a cluster and for other nodes: then those of one connection must not wait for each other.
     pub waits_for_others: bool,
     /// Logins by certificate; `None` if certificates are not used for logins.
     pub certificate_logins: Option<CertificateLogins>,
     /// Threads that check passwords.
     pub login_threads: usize,
-    /// Connections at a time.
+    /// Most connections at a time; `None` is no limit.
     pub connections_max: Option<u64>,
-    /// Connections at a time from one address.
+    /// Most connections at a time from one address; `None` is no limit.
     pub connections_per_address_max: Option<u64>,
     /// How long a client may take until STARTUP.
     pub startup_timeout: Duration,
@@ -51,23 +51,23 @@ pub struct ServerOptions {
     pub idle_timeout: Duration,
     /// How long a client may stop in the middle of a request, or read none of its answers; zero is for ever.
     pub stall_timeout: Duration,
-    /// Bytes of requests and answers held for all connections together. `None`: a share of the machine's memory.
+    /// Most bytes of requests and answers for all connections together; `None`: a share of the machine's memory.
     pub client_bytes_max: Option<u64>,
-    /// The same for the connections of one address. `None`: a quarter of it.
+    /// Most bytes for the connections of one address; `None`: a quarter of the limit for all.
     pub client_bytes_per_address_max: Option<u64>,
-    /// Files and sockets that the process may have open. `None` is no limit.
+    /// Most files and sockets that the process may have open; `None` is no limit.
     pub descriptors_max: Option<u64>,
     /// Most requests in flight per connection.
     pub requests_in_flight_max: usize,
-    /// Most bytes of these requests.
+    /// Most bytes of requests in flight per connection.
     pub request_bytes_max: usize,
-    /// Bytes of answers that a connection may leave unread.
+    /// Most bytes of answers that a connection may leave unread.
     pub queued_bytes_max: usize,
 }
 
-/// Threads of a node of a cluster: most of them wait.
+/// Default number of request threads of a node of a cluster: most of them wait for other nodes.
 const WAITING_THREADS: usize = 128;
-/// The same for statements that may take long.
+/// Default number of threads of a node of a cluster for statements that may take long.
 const WAITING_HEAVY_THREADS: usize = 16;
 
 impl ServerOptions {
@@ -92,7 +92,7 @@ impl ServerOptions {
             address: SocketAddr::new(settings.rpc_address, settings.native_transport_port),
             encrypted_address: settings
                 .native_transport_port_ssl
-                // Compat: with one number for both there is one port, and it is encrypted.
+                // Compat: if both settings have the same number, there is one port, and it is encrypted.
                 .filter(|port| *port == 0 || *port != settings.native_transport_port)
                 .map(|port| SocketAddr::new(settings.rpc_address, port)),
             tls: client_encryption(settings),
@@ -144,7 +144,7 @@ fn size_or_max(size: Option<Size>) -> u64 {
 }
 
 impl ServerOptions {
-    /// Limits of the bytes held: for all connections, and for those of one address.
+    /// Limits in bytes: for all connections, and for those of one address.
     pub(crate) fn client_memory(&self, machine_bytes: u64) -> (usize, usize) {
         let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         let (all, of_address) = client_bytes(

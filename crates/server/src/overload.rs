@@ -1,4 +1,4 @@
-//! The answer to requests for which there is no memory, or that are too many: 0x1001, after which drivers retry.
+//! The answer to requests for which there is no memory, or which exceed the limit per second: 0x1001, after which drivers retry.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use crate::session::{InFlight, SentBy, Session};
 #[derive(Clone, Copy)]
 pub(crate) enum Overload {
     NoMemory,
-    /// Clients send more requests than these per second.
+    /// Clients send more requests per second than this limit.
     Rate(NonZeroU32),
 }
 

@@ -9,15 +9,15 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::options::ServerOptions;
 
-/// Connections that wait to be accepted; the kernel may allow fewer.
+/// Most connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 1024;
 
-/// What a port is for.
+/// The purpose of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
     /// CQL clients.
     Clients,
-    /// CQL clients that encrypt, if there is a port of their own for them.
+    /// CQL clients with encryption, if they have a port of their own.
     EncryptedClients,
     /// Operators.
     Administration,
@@ -54,7 +54,7 @@ impl fmt::Display for Entrance {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen for {entrance} on {address}: {source}{}", hint(*entrance, source))]
 pub struct PortError {
-    /// What the port is for.
+    /// The purpose of the port.
     pub entrance: Entrance,
     /// Its address.
     pub address: SocketAddr,
@@ -136,7 +136,7 @@ impl Port {
 #[derive(Debug)]
 pub struct ClientPorts {
     pub(crate) main: Port,
-    /// It is encrypted, and the main one is not.
+    /// A second, encrypted port; `None` if there is only one port.
     pub(crate) encrypted: Option<Port>,
 }
 

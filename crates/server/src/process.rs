@@ -5,17 +5,17 @@ use std::path::Path;
 use ilion_env::Env;
 use ilion_node::read_kernel_file as read;
 
-/// Ticks of the processor's time in a second. Linux fixes it for programs (`USER_HZ`).
+/// Clock ticks per second of processor time. Linux fixes the number for programs (`USER_HZ`).
 const TICKS_PER_SEC: f64 = 100.0;
 
 /// The resources of a process at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ProcessFacts {
-    /// Processor time, of user and system.
+    /// Processor time in user and kernel mode.
     pub cpu_secs: f64,
     /// Virtual memory.
     pub virtual_bytes: u64,
-    /// Its threads.
+    /// Number of threads.
     pub threads: u64,
 }
 

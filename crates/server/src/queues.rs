@@ -19,7 +19,7 @@ pub(crate) struct Parked {
     pub session: Arc<Session>,
     pub frame: Frame,
     pub received_nanos: u64,
-    /// When a thread took it first.
+    /// When a thread first took it, in nanoseconds of the monotonic clock.
     pub started_nanos: u64,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Queues {
     pub heavy: Sender<Message>,
     pub sizes: PoolSizes,
     pub doing: Arc<Mutex<Vec<OfThread>>>,
-    /// Number of threads for point statements that may wait for the disk.
+    /// Number of threads for point statements that currently may wait for the disk.
     pub waiting: Arc<AtomicUsize>,
 }
 
@@ -91,14 +91,14 @@ impl Doing {
 pub(crate) struct PoolSizes {
     pub point: usize,
     pub heavy: usize,
-    /// Requests that came together are executed on threads of their own: each may wait for other nodes.
+    /// Whether each request is a task of its own: it may wait for other nodes, and requests that came with it must not wait for it.
     pub are_requests_apart: bool,
 }
 
 impl Queues {
-    /// Queues a task. It is dropped if the threads have stopped.
+    /// Queues a task. If the threads have stopped, the task is dropped.
     pub fn put(&self, weight: StatementWeight, task: Task) {
-        // An error means that the threads have ended; the sessions end, too.
+        // Fails only if the threads have ended; then the sessions end, too.
         let send = |task| drop(self.queue(weight).send(Message::Task(task)));
         if !self.sizes.are_requests_apart {
             return send(task);
@@ -111,8 +111,9 @@ impl Queues {
         }
     }
 
-    /// Allows the caller to wait for the disk with its thread until the guard is dropped: no request waits for the thread, and
-    /// enough others are left. To park a request and to execute it again takes longer.
+    /// Decides whether the calling thread may wait for the disk instead of parking its request, which takes longer. Returns a guard, and
+    /// the thread may wait until it drops the guard, if `work` is one new request, no task is queued, and fewer than half of the threads
+    /// wait. Returns `None` if the request must be parked.
     pub fn may_wait(&self, work: &[Work]) -> Option<impl Drop + use<>> {
         struct Waiting(Arc<AtomicUsize>);
         impl Drop for Waiting {
@@ -120,7 +121,7 @@ impl Queues {
                 self.0.fetch_sub(1, Relaxed);
             }
         }
-        // What was parked has bytes to take.
+        // A request that was parked has already waited for the disk.
         let [Work::Frame { begun: None, .. }] = work else {
             return None;
         };

@@ -19,7 +19,7 @@ const BYTES_MAX: usize = 8 << 20;
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogLine {
-    /// Milliseconds since 1970.
+    /// Time of the event, in milliseconds since 1970.
     pub millis: i64,
     pub level: &'static str,
     /// Module of the event.

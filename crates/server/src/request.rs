@@ -30,9 +30,9 @@ pub(crate) struct Answered {
     pub awaited: Option<Awaited>,
     pub warnings: Vec<String>,
     pub events: Vec<Event>,
-    /// The statement that the request is about.
+    /// The statement of the request.
     pub subject: Subject,
-    /// The id of the trace, if the client asked for one.
+    /// The id of the trace; `None` if the client did not request one.
     pub tracing_id: Option<Uuid>,
     pub payload: CustomPayload,
 }
@@ -66,7 +66,7 @@ pub(crate) fn weigh_request(statements: &dyn Statements, request: &Request) -> S
 pub(crate) struct Requests {
     pub statements: Arc<dyn Statements>,
     pub schema_listener: Arc<dyn SchemaListener>,
-    /// The address that errors name as the replica.
+    /// The address of the replica that errors name.
     pub node: IpAddr,
 }
 
@@ -90,7 +90,7 @@ impl Requests {
             Request::AuthResponse(_) => {
                 return Answered::of(Reply::Response(Response::AuthSuccess(None)));
             }
-            // Unreachable: `expect_in_stage` has refused it.
+            // Unreachable: `expect_in_stage` has refused a second STARTUP.
             Request::Startup(_) => return Answered::of(Reply::error(second_startup())),
             Request::Prepare(prepare) => self.prepare(session, client, prepare),
             Request::Query(query) => self.query(client, query),
@@ -293,8 +293,8 @@ fn unprepared(id: &[u8]) -> Error {
     Error::Unprepared { id: id.to_vec() }
 }
 
-/// The metadata to send with the rows. `None` if the client asks for none, but may know other columns: then it must prepare the
-/// statement again.
+/// The metadata to send with the rows. Returns `None` if the client wants no metadata, but may know other columns: then the client must
+/// prepare the statement again.
 ///
 /// Compat: as in `ExecuteMessage` of Cassandra 5.0, answers of conditional statements always have full metadata, since their
 /// columns depend on the outcome and have no id. Unlike Cassandra before v5, a client is not assumed to know the columns that

@@ -12,7 +12,7 @@ const BURST_NANOS: u64 = 10_000_000;
 
 pub(crate) struct RequestRate {
     pub per_sec: NonZeroU32,
-    /// When the next turn is, by the monotonic clock.
+    /// Time of the next turn, in nanoseconds of the monotonic clock.
     next_nanos: AtomicU64,
 }
 
@@ -24,7 +24,7 @@ impl RequestRate {
         }
     }
 
-    /// Takes a turn if there is one now.
+    /// Takes the next turn if its time has come, else returns false.
     pub fn try_take(&self, now_nanos: u64) -> bool {
         let take = |next: u64| (next <= now_nanos).then(|| self.after(next, now_nanos));
         self.next_nanos.try_update(Relaxed, Relaxed, take).is_ok()
@@ -38,7 +38,7 @@ impl RequestRate {
         Duration::from_nanos(next.saturating_sub(now_nanos))
     }
 
-    /// The turn after `next`.
+    /// The time of the turn after the one at `next_nanos`.
     fn after(&self, next_nanos: u64, now_nanos: u64) -> u64 {
         let earliest = now_nanos.saturating_sub(BURST_NANOS);
         let distance = SECOND_NANOS / u64::from(self.per_sec.get());

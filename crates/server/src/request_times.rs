@@ -24,7 +24,7 @@ pub(crate) enum RequestKind {
 }
 
 impl RequestKind {
-    /// Their names, in the order of the variants.
+    /// Names of the kinds, in the order of the variants.
     pub const NAMES: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
 
     pub fn of(request: &Request) -> Self {
@@ -38,9 +38,9 @@ impl RequestKind {
     }
 }
 
-/// Upper bound of the first bucket; each bound is twice the previous one.
+/// Upper bound of the first bucket, in nanoseconds; each bound is twice the previous one.
 const FIRST_NANOS: u64 = 1000;
-/// Buckets with an upper bound: up to 4.2 s.
+/// Number of buckets with an upper bound: the last bound is 4.2 s.
 pub(crate) const BUCKETS: usize = 23;
 
 /// Upper bound of a bucket.
@@ -82,11 +82,11 @@ impl Times {
 }
 
 impl RequestTimes {
-    /// Counts a request. Requires: no other thread counts here at the same time.
+    /// Counts a request. Requires: no other thread counts in these times at the moment.
     #[inline]
     pub(crate) fn count(&self, kind: RequestKind, stages: &Stages) {
         self.kinds[kind as usize].count(stages.sum());
-        // In the order of `Stages::NAMES`.
+        // The stages have the order of `Stages::NAMES`.
         let [queue, execute, log_wait, send] = &self.stages;
         queue.count(stages.queue);
         execute.count(stages.execute);
@@ -114,7 +114,7 @@ fn bucket_of(nanos: u64) -> usize {
 pub(crate) struct AllRequestTimes(Arc<Mutex<Vec<Arc<RequestTimes>>>>);
 
 impl AllRequestTimes {
-    /// Adds a worker.
+    /// Adds the times of a new worker.
     pub(crate) fn new_worker(&self) -> Arc<RequestTimes> {
         let times = Arc::<RequestTimes>::default();
         self.0.lock().push(times.clone());
@@ -132,7 +132,7 @@ impl AllRequestTimes {
         self.counts().0.iter().sum()
     }
 
-    /// Requests by kind; and those that are statements or batches, by latency.
+    /// Number of requests by kind; and number of statements and batches by latency.
     pub(crate) fn counts(&self) -> ([u64; RequestKind::NAMES.len()], [u64; BUCKETS + 1]) {
         let mut latencies = [0; BUCKETS + 1];
         let kinds = std::array::from_fn(|kind| {

@@ -60,7 +60,7 @@ pub struct Services {
 /// Why a server does not start; the operator must act.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its port cannot be used.
+    /// A port cannot be used.
     #[error(transparent)]
     Listen(#[from] PortError),
     /// Encryption cannot be set up.
@@ -76,17 +76,17 @@ pub enum StartError {
 pub struct Certificates(Vec<Arc<Encryption>>);
 
 impl Certificates {
-    /// These, and those of other connections; `None` if these are not encrypted.
+    /// Adds the certificates of other connections; `None` if those are not encrypted.
     #[must_use]
     pub fn and(mut self, others: Option<&Arc<Encryption>>) -> Self {
         self.0.extend(others.cloned());
         self
     }
 
-    /// Reads the files now. New connections use the new certificates, or still the old ones if the new ones cannot be used.
+    /// Reads the files again. New connections use the new certificates, or still the old ones if the new ones cannot be used.
     ///
     /// # Errors
-    /// Files cannot be read or used; the first of these. Others were read.
+    /// Some files cannot be read or used; returns the first error. The other files were read.
     pub fn reload(&self) -> Result<(), TlsError> {
         let reloaded: Vec<_> = self.0.iter().map(|encryption| encryption.reload()).collect();
         reloaded.into_iter().collect()
@@ -110,7 +110,7 @@ pub struct Server {
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     workers: Workers,
-    /// Its threads end with the last strong pointer.
+    /// The threads of the logins end when the last strong pointer is dropped.
     logins: Weak<Logins>,
     login_threads: LoginThreads,
 }
@@ -227,22 +227,22 @@ impl Server {
         })
     }
 
-    /// The address on which it listens.
+    /// The address of the first port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of the second port, which is encrypted while the first is not.
+    /// The address of the second port, which is encrypted while the first is not; `None` if there is one port.
     pub fn encrypted_address(&self) -> Option<SocketAddr> {
         self.encrypted_address
     }
 
-    /// Closes and opens its ports.
+    /// Closes and opens the client ports.
     pub fn entry(&self) -> Entry {
         self.entry.clone()
     }
 
-    /// Reads the certificates of client connections.
+    /// The certificates of client connections, to read them again.
     pub fn certificates(&self) -> Certificates {
         Certificates(self.encryption.iter().cloned().collect())
     }
@@ -252,17 +252,17 @@ impl Server {
         self.events.send(event);
     }
 
-    /// Who tells clients of events.
+    /// Sends events to clients.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
     }
 
-    /// Its counters.
+    /// The server's counters.
     pub fn metrics(&self) -> &ServerMetrics {
         &self.metrics
     }
 
-    /// Registers its metrics.
+    /// Registers the server's metrics.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.metrics.register(registry);
     }
@@ -276,7 +276,7 @@ impl Server {
         }
     }
 
-    /// Checks logins, until the server stops.
+    /// The checks of logins; the pointer is dead after the server has stopped.
     pub(crate) fn logins(&self) -> Weak<Logins> {
         self.logins.clone()
     }

@@ -57,7 +57,7 @@ impl ServerNode {
         Self::with(Node::open(env, settings)?, settings)
     }
 
-    /// As [`Self::open`], with the query layer over a storage that `over` makes of the engine's. For clusters.
+    /// As [`Self::open`], but the query layer uses the storage that `over` makes from the engine's. For clusters.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -101,12 +101,12 @@ impl ServerNode {
         })
     }
 
-    /// The consumers that read changes now.
+    /// The consumers that are reading changes.
     pub(crate) fn consumers(&self) -> &Consumers {
         &self.consumers
     }
 
-    /// How far named consumers of changes are; `None`: change data capture is off.
+    /// The progress of named consumers of changes; `None` if change data capture is off.
     pub(crate) fn named_consumers(&self) -> Option<&NamedConsumers> {
         self.named_consumers.as_ref()
     }
@@ -121,7 +121,7 @@ impl ServerNode {
         &self.auditor
     }
 
-    /// Shows the connections to other nodes in `system_views`, from now on. `probe` may hold this node.
+    /// Shows the connections to other nodes in `system_views`, from now on. `probe` is weak, since it may own this node.
     pub fn show_traffic(&self, peers: &Arc<Peers>, probe: Weak<dyn ClusterProbe>) {
         system::register_traffic(self.engine(), peers, probe);
     }
@@ -197,7 +197,7 @@ fn observers(node: &Node, settings: &Settings) -> Result<Observers, OpenError> {
     })
 }
 
-/// The audit log, on if the settings say so.
+/// Creates the audit log, and switches it on if the settings say so.
 fn auditor(node: &Node, settings: &Settings) -> Result<Auditor, OpenError> {
     let host = node.local().facts().listen_address;
     let auditor = Auditor::new(node.engine().env().clone(), host);

@@ -41,11 +41,11 @@ impl StopSignals {
         })
     }
 
-    /// Stops the node when it is called, as SIGTERM does.
+    /// Returns a function that stops the node, as SIGTERM does.
     pub fn order(&self) -> impl Fn() + Send + Sync + use<> {
         let orders = self.orders.clone();
         move || {
-            // A second order before the first one is taken means the same.
+            // Fails only if an earlier order waits, which has the same effect.
             let _ = orders.try_send(());
         }
     }

@@ -1,7 +1,7 @@
 //! The slow-query log: statements that took longer than `slow_query_log_timeout`, reported every few seconds.
 //!
-//! Compat: like Cassandra's `MonitoringTask`, statements of a shape share a line, and a report has a bounded number of lines.
-//! Unlike Cassandra, it has writes, too, and each line has the values and costs of the slowest execution. The wait for the
+//! Compat: like in Cassandra's `MonitoringTask`, statements of a shape share a line, and a report has a bounded number of lines.
+//! Unlike Cassandra's, the report has writes, too, and each line has the values and costs of the slowest execution. The wait for the
 //! commit log does not make a statement slow.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use ilion_env::{Cost, Count};
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 /// Compat: `cassandra.monitoring_max_operations`.
 const LINES_MAX: usize = 50;
-/// Slow statements that wait for the thread of the log; more are dropped.
+/// Most slow statements that wait for the thread of the log; further ones are dropped.
 const WAITING_MAX: usize = 1000;
 
 /// A slow execution.
@@ -28,7 +28,7 @@ pub struct SlowStatement {
     pub shape: String,
     /// The statement and its values, abbreviated.
     pub text: String,
-    /// Its latency.
+    /// Its latency, in nanoseconds.
     pub elapsed_nanos: u64,
     /// Its cost.
     pub cost: Cost,
@@ -72,7 +72,7 @@ impl SlowReport {
         }
     }
 
-    /// The lines, slowest first; `None` if nothing was slow.
+    /// The lines, slowest first; `None` if no statement was slow.
     fn print(&self, threshold: Duration, interval: Duration) -> Option<String> {
         if self.count == 0 {
             return None;
@@ -144,7 +144,7 @@ fn in_words(cost: &Cost) -> String {
 /// The slow-query log. Its thread runs until this is dropped.
 #[derive(Debug, Default)]
 pub struct SlowLog {
-    /// Nanoseconds; 0 disables the log.
+    /// Threshold in nanoseconds; 0 disables the log.
     threshold: Arc<AtomicU64>,
     sender: Option<Sender<SlowStatement>>,
     thread: Option<JoinHandle<()>>,
@@ -183,7 +183,7 @@ impl SlowLog {
         threshold > 0 && elapsed_nanos > threshold
     }
 
-    /// Adds a statement to the next report. It is dropped if too many wait.
+    /// Adds a statement to the next report. The statement is dropped if too many wait.
     pub fn note(&self, slow: SlowStatement) {
         if let Some(sender) = &self.sender {
             let _ = sender.try_send(slow);

@@ -1,6 +1,6 @@
 //! Requests as spans of OpenTelemetry, with the attributes that its conventions for databases name.
 //!
-//! A span has the text of the statement without its values, and no text of an error, since that may quote values, too. Of the steps of
+//! A span has the text of the statement without its values. It has no text of an error, since that may quote values, too. Of the steps of
 //! a trace only `Parsing` quotes the statement.
 
 use std::borrow::Cow;
@@ -15,19 +15,19 @@ use uuid::Uuid;
 use crate::described::{parameters, request_name};
 use crate::subject::Subject;
 
-/// The custom payload of a request may have the caller's span under this key.
+/// Key of the caller's span in the custom payload of a request.
 const PARENT_KEY: &str = "traceparent";
 
-/// The parameters of a trace that go into its span, with their names there.
+/// The parameters of a trace that become attributes of its span, and the names of these attributes.
 const PARAMETERS: [(&str, &str); 2] = [
     ("consistency_level", "cassandra.consistency.level"),
     ("page_size", "cassandra.page.size"),
 ];
 
-/// The step that has the whole text of the statement.
+/// Start of the step that has the whole text of the statement.
 const PARSING: &str = "Parsing";
 
-/// The caller's span.
+/// The caller's span; `None` if the request names none.
 pub(crate) fn parent_of(request: &RequestFrame) -> Option<TraceParent> {
     let payload = request.custom_payload.iter();
     let (_, value) = payload.into_iter().find(|(key, _)| key == PARENT_KEY)?;
@@ -49,13 +49,13 @@ pub(crate) struct Done<'a> {
     pub cost: &'a Cost,
     pub started_micros: i64,
     pub elapsed_nanos: u64,
-    /// Id in `system_traces`.
+    /// Id of the trace in `system_traces`; `None` if it is not stored there.
     pub session: Option<Uuid>,
     pub steps: &'a [TraceEvent],
 }
 
 impl Done<'_> {
-    /// Its span.
+    /// The span of the request.
     pub fn span(&self) -> FinishedSpan {
         let shape = self.ended.subject.shape();
         let operation = shape.text.split([' ', ';']).next().unwrap_or("").to_uppercase();
@@ -139,7 +139,7 @@ impl Done<'_> {
     }
 }
 
-/// A step. The statement is left out of the step that quotes it.
+/// Time and text of a step, without the statement that the step `Parsing` quotes.
 fn without_values(step: &TraceEvent) -> (u64, String) {
     let activity = match step.activity.starts_with(PARSING) {
         true => PARSING,

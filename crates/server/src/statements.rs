@@ -23,7 +23,7 @@ pub trait Statements: Send + Sync {
         cql: &str,
         keyspace: Option<&str>,
     ) -> Result<Arc<Prepared>, Error>;
-    /// The shape of a text.
+    /// The shape of a statement's text.
     fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
         Arc::new(Shape::of(cql, keyspace.or(client.keyspace.as_deref())))
     }

@@ -1,11 +1,11 @@
-//! The statement that a request is about.
+//! The statement of a request, for the counting of its costs.
 
 use std::sync::Arc;
 
 use ilion_query::{Prepared, Shape};
 use smallvec::SmallVec;
 
-/// The statement that a request is about.
+/// The statement of a request.
 #[derive(Debug, Default)]
 pub(crate) enum Subject {
     /// No counted statement.
@@ -15,13 +15,13 @@ pub(crate) enum Subject {
     Text(Arc<Shape>),
     Batch {
         kind: &'static str,
-        /// The shapes of its statements, without duplicates.
+        /// The shapes of the batch's statements, without duplicates.
         members: SmallVec<[Arc<Shape>; 2]>,
     },
 }
 
 impl Subject {
-    /// The id under which its costs are counted; `None` if it is not counted.
+    /// The id under which the costs of the statement are counted; `None` if it is not counted.
     #[inline]
     pub fn id(&self) -> Option<u64> {
         match self {
@@ -37,7 +37,7 @@ impl Subject {
         }
     }
 
-    /// Its shape. Requires: it is counted.
+    /// The shape of the statement. Requires: it is counted.
     pub fn shape(&self) -> Arc<Shape> {
         match self {
             Self::None => Arc::default(),

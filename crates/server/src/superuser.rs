@@ -1,7 +1,7 @@
 //! The choice of a first superuser, and its password. `first_superuser` creates it.
 //!
 //! A node without roles gets one: `cassandra`, or the name in `ILION_SUPERUSER`. Its password comes from
-//! `ILION_SUPERUSER_PASSWORD` or from the file in `ILION_SUPERUSER_PASSWORD_FILE`. Without these it is a random one, which is
+//! `ILION_SUPERUSER_PASSWORD` or from the file in `ILION_SUPERUSER_PASSWORD_FILE`. Without these the password is random and is
 //! written to a file that only the node's user can read; the log names the file and not the password. Unlike in Cassandra, there is no
 //! default password.
 
@@ -13,25 +13,25 @@ use ilion_env::Env;
 use ilion_query::SetupError;
 use ilion_settings::{SUPERUSER, SUPERUSER_PASSWORD, SUPERUSER_PASSWORD_FILE};
 
-/// Largest file with a password.
+/// Largest file with a password, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
 
 /// Name and password of the first superuser, from the environment.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SuperuserChoice {
     pub(crate) role: Option<String>,
-    /// `None` asks for a random one.
+    /// `None` requests a random password.
     pub(crate) password: Option<String>,
 }
 
 impl std::fmt::Debug for SuperuserChoice {
-    /// Passwords do not belong into logs.
+    /// Leaves out the password, since it does not belong into logs.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "SuperuserChoice({:?})", self.role)
     }
 }
 
-/// Why there is no first superuser; the operator must act.
+/// Why the first superuser could not be created; the operator must act.
 #[derive(Debug, thiserror::Error)]
 pub enum SuperuserError {
     /// A variable or file has no usable value.
@@ -54,7 +54,7 @@ pub enum SuperuserError {
 }
 
 impl SuperuserChoice {
-    /// The choice in these variables of the environment.
+    /// Reads the choice from these environment variables.
     ///
     /// # Errors
     /// A value is empty or no UTF-8, both passwords are given, or the file cannot be read.
@@ -98,7 +98,7 @@ pub fn read_password(env: &dyn Env, path: &Path) -> Result<String, SuperuserErro
 /// The password in the bytes of a file or of stdin, without the line break at its end.
 ///
 /// # Errors
-/// There is none, or it is no UTF-8.
+/// The password is empty, or is no UTF-8.
 pub fn password_of(place: &str, bytes: Vec<u8>) -> Result<String, SuperuserError> {
     let password = String::from_utf8(bytes).ok();
     let password = password.map(|text| match text.strip_suffix('\n') {

@@ -6,9 +6,9 @@ use uuid::Uuid;
 use ilion_settings::Settings;
 
 const NAME: &str = "service.name";
-/// `service.name`, if the operator chooses none.
+/// Default of `service.name`.
 const NAME_DEFAULT: &str = "ilion";
-/// An endpoint of this name switches a signal off.
+/// The value that an endpoint has to switch its signal off.
 const NOWHERE: &str = "none";
 
 /// The options of the exporter; `None` if no signal is sent.

@@ -1,6 +1,7 @@
 //! Traces of requests: `TRACING ON`.
 //!
-//! A request is traced if its client asks for it, or by chance (`ilion trace-probability`). Only a client that asked gets the id.
+//! A request is traced if its client requests it, or at random (`ilion trace-probability`). The answer has the id of the trace only if
+//! the client requested the trace.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,9 +15,9 @@ use uuid::Uuid;
 pub struct Trace {
     /// Its id, by which clients find it.
     pub id: Uuid,
-    /// When the request began.
+    /// When the request began, in microseconds since 1970.
     pub started_micros: i64,
-    /// How long it took.
+    /// How long the request took, in microseconds.
     pub duration_micros: u64,
     /// Address of the client.
     pub client: IpAddr,
@@ -36,7 +37,7 @@ pub trait TraceStore: Send + Sync {
     fn store(&self, trace: Trace);
 }
 
-/// Share of the requests that are traced without being asked to.
+/// Share of the requests that are traced although their clients did not request it.
 #[derive(Debug, Default)]
 pub struct TraceProbability {
     /// In units of `1 / u64::MAX`.
@@ -44,7 +45,7 @@ pub struct TraceProbability {
 }
 
 impl TraceProbability {
-    /// Sets the share; clamped to 0 to 1.
+    /// Sets the share; values outside of 0 to 1 are clamped.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -62,7 +63,7 @@ impl TraceProbability {
         self.share.load(Relaxed) as f64 / u64::MAX as f64
     }
 
-    /// Decides by chance whether to trace this request.
+    /// Decides at random whether to trace this request.
     #[inline]
     pub(crate) fn is_met(&self, env: &dyn Env) -> bool {
         let share = self.share.load(Relaxed);

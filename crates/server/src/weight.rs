@@ -2,7 +2,7 @@
 
 use ilion_query::StatementWeight;
 
-/// Classifies a text by its first words: SELECTs without a key, and statements about the schema, may take long.
+/// Classifies the text of a statement by its first words: SELECTs without a key, and statements about the schema, may take long.
 pub(crate) fn weigh(cql: &str) -> StatementWeight {
     let text = cql.trim_start();
     let word_end = text

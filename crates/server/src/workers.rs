@@ -1,6 +1,6 @@
 //! The threads that execute requests: one pool for statements that touch a few rows, one for those that may take long.
 //!
-//! A read of one row does not hold its thread while it waits for the disk: it is parked, and executed again when its bytes are there
+//! A read of one row does not block its thread while it waits for the disk: it is parked, and executed again when its bytes are there
 //! ([`ilion_env::parking`]).
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Workers {
             waiting: Arc::default(),
         };
         let resuming = queues.clone();
-        // Where each request has a thread of its own, it also waits for other nodes: it is not executed again for a chunk.
+        // A request that waits for other nodes is not parked for the disk, since it would be executed again from its beginning.
         let disk = (!sizes.are_requests_apart)
             .then(|| DiskReads::start(Box::new(move |read| resuming.resume(read))))
             .transpose()?;
@@ -87,7 +87,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Executes what is queued, and ends the threads.
+    /// Executes the queued requests, and ends the threads.
     pub fn stop(self) {
         for _ in 0..self.queues.sizes.point {
             let _ = self.queues.point.send(Message::Stop);
@@ -104,7 +104,7 @@ impl Workers {
             return;
         };
         disk.stop();
-        // What was parked when its thread ended.
+        // Executes requests that were parked when their threads ended.
         let mut last = Worker::new(
             self.executor,
             self.queues,

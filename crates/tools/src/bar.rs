@@ -36,35 +36,35 @@ impl Bar {
             bar.set_style(style);
         }
         bar.set_message(label.to_owned());
-        // Without a terminal there is no thread.
+        // Without a terminal the bar is hidden and needs no thread to redraw it.
         if !bar.is_hidden() {
             bar.enable_steady_tick(REDRAW);
         }
         Self(bar)
     }
 
-    /// Adds to what is done.
+    /// Adds to the finished amount.
     pub fn add(&self, more: u64) {
         self.0.inc(more);
     }
 
-    /// Sets how much is done.
+    /// Sets the finished amount.
     pub fn at(&self, done: u64) {
         self.0.set_position(done);
     }
 
-    /// Sets how much there is to do, as far as it is known now.
+    /// Sets the total amount, as far as it is known now.
     pub fn of(&self, total: u64) {
         self.0.set_length(total);
     }
 
-    /// Runs `work`; meanwhile another thread calls `look` again and again to update the bar. Without a terminal it is not called.
+    /// Runs `work`; meanwhile another thread calls `look` every `pause` to update the bar. Without a terminal `look` is not called.
     pub fn during<T>(&self, pause: Duration, look: impl Fn(&Self) + Send, work: impl FnOnce() -> T) -> T {
         if self.0.is_hidden() {
             return work();
         }
         std::thread::scope(|scope| {
-            // Dropped when the work is done, also if it panics.
+            // Dropped when the work is finished, also if it panics.
             let (_working, done) = channel::<()>();
             scope.spawn(move || {
                 while let Err(RecvTimeoutError::Timeout) = done.recv_timeout(pause) {
@@ -76,7 +76,7 @@ impl Bar {
     }
 }
 
-/// Runs `work` with a bar of operations; `done` returns the number that are done.
+/// Runs `work` with a bar of operations; `done` returns the number of finished ones.
 pub(crate) fn while_counting<T>(
     label: &str,
     total: u64,

@@ -1,6 +1,6 @@
 //! Benchmarks: load over the socket against any CQL server, and experiments from published accounts of Cassandra.
 //!
-//! There is one thread with a blocking socket for each connection, and `--in-flight` requests under way on each. A thread reads
+//! Each connection has a thread with a blocking socket, and `--in-flight` requests under way. A thread reads
 //! what has arrived, checks every answer, and sends the next requests with one system call. The client should cost a small part
 //! of what the server costs; its CPU time is part of the result. The experiments also run embedded, on databases that the
 //! program provides ([`Host`]).
@@ -8,19 +8,19 @@
 //! | module | what |
 //! | --- | --- |
 //! | `throughput` | `write`, `read`, `scan`: cassandra-stress's table |
-//! | `settings`, `work`, `write`, `read`, `scan`, `report` | its settings, requests, checks of answers, and result |
+//! | `settings`, `work`, `write`, `counts`, `read`, `scan`, `report` | its settings, requests, checks of answers, and result |
 //! | `e1` | the time of a start |
 //! | `e2` | writes with secondary indexes, and queries by them |
 //! | `e3` | look-ups by the position of a key in the index |
 //! | `e4` | reads after a burst of writes |
 //! | `e5` | one column of many |
-//! | `soak` | a mix of reads and writes, watched for as long as asked |
+//! | `soak` | a mix of reads and writes, measured second by second for a given time |
 //! | `store` | the target of an experiment: a server, or a database in this process |
 //! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
 //! | `dataset` | rows that are a function of a seed, and checks of them |
 //! | `template`, `load`, `tally` | a request encoded once; the loop of one client (`ilion-client` has the socket); its counts |
-//! | `watcher` | a thread that looks at a run until it is over |
+//! | `watcher` | a thread that observes a run until it is over |
 //! | `table` | output: tables for people, JSON for programs |
 //!
 //! Every row of an answer is compared with the row that was written. A wrong or missing row is an error, and a run with errors

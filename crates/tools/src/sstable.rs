@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `arguments` | what the command line of a tool has |
+//! | `arguments` | arguments of the tools on the command line |
 //! | `source` | the files that the user names, opened |
 //! | `keys` | partition keys as text |
 //! | `annotate` | every byte of Data.db with its meaning |
@@ -94,7 +94,7 @@ pub fn run(command: &Command) -> anyhow::Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let outcome = run_with(&env, command, &mut out).and_then(|()| out.flush().context("writing to stdout"));
     match outcome {
-        // The reader of the pipe has closed it.
+        // The program that reads the output has closed the pipe.
         Err(error) if command.only_prints() && is_broken_pipe(&error) => Ok(()),
         outcome => outcome,
     }

@@ -16,27 +16,27 @@ use super::AdminError;
 use crate::audit_options::{audit_options, check_switched_on};
 use crate::auditor::Auditor;
 
-/// Settings of the audit log start with this.
+/// Common start of the names of the audit log's settings.
 const PREFIX: &str = "audit_logging_options_";
 
-/// Switches the audit log on or off, until the next start. For a field that is `None`, the setting holds.
+/// Switches the audit log on or off, until the next start. A field that is `None` keeps the value of its setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct AuditLogOrder {
-    /// On or off.
+    /// True switches it on.
     pub on: bool,
-    /// The logger.
+    /// Class of the logger.
     pub logger: Option<String>,
-    /// Keyspaces whose statements are logged, with commas.
+    /// Keyspaces whose statements are logged, separated by commas.
     pub included_keyspaces: Option<String>,
-    /// Keyspaces whose statements are not logged.
+    /// Keyspaces whose statements are not logged, separated by commas.
     pub excluded_keyspaces: Option<String>,
-    /// Categories that are logged.
+    /// Categories that are logged, separated by commas.
     pub included_categories: Option<String>,
-    /// Categories that are not logged.
+    /// Categories that are not logged, separated by commas.
     pub excluded_categories: Option<String>,
-    /// Roles whose requests are logged.
+    /// Roles whose requests are logged, separated by commas.
     pub included_users: Option<String>,
-    /// Roles whose requests are not logged.
+    /// Roles whose requests are not logged, separated by commas.
     pub excluded_users: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for AuditLogReport {
 }
 
 impl AuditLogOrder {
-    /// Executes the order.
+    /// Switches the audit log as the order says.
     pub(super) fn execute(&self, audit: &Audit, settings: &Settings) -> Result<(), AdminError> {
         if !self.on {
             audit.switch_off();
@@ -102,7 +102,7 @@ impl AuditLogOrder {
 }
 
 impl AuditLogReport {
-    /// The options that hold now: those of the settings; if the log is on, with its own filter.
+    /// The current options: those of the settings or, while the log is on, those of its own filter.
     pub(super) fn of(audit: &Audit, settings: &Settings) -> Self {
         let running = audit.running();
         let filter = running.as_ref().map(|log| log.filter());

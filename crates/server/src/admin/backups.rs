@@ -48,17 +48,17 @@ pub struct MomentReport {
     pub node: String,
     /// Class of the partitioner.
     pub partitioner: String,
-    /// First segment of the log's stretch.
+    /// First segment of the commit log that the backup needs.
     pub log_from: u64,
-    /// The segment behind the stretch.
+    /// The segment after the last one that the backup needs.
     pub log_to: u64,
-    /// The moment, microseconds since 1970.
+    /// When the moment was taken, in microseconds since 1970.
     pub at_micros: i64,
-    /// Whatever was acknowledged before this time, microseconds since 1970, is in it.
+    /// Everything acknowledged before this time (microseconds since 1970) is in the backup.
     pub covered_micros: i64,
-    /// Holds the segments of the stretch.
+    /// Directory with links of these segments.
     pub log_directory: PathBuf,
-    /// Where segments are archived; `None` if they are not.
+    /// Directory of archived segments; `None` if the log is not archived.
     pub archive_directory: Option<PathBuf>,
     /// Name of each keyspace, and the statement that creates it.
     pub keyspaces: Vec<(String, String)>,
@@ -75,7 +75,7 @@ pub struct MomentTableReport {
     pub name: String,
     /// Its id.
     pub id: String,
-    /// Holds its SSTables.
+    /// Directory of its SSTables.
     pub directory: PathBuf,
 }
 
@@ -117,9 +117,9 @@ fn absolute(path: &Path) -> PathBuf {
 pub struct ArchiveReport {
     /// Id of the node and of its log.
     pub node: String,
-    /// The archive.
+    /// Directory of the archive.
     pub directory: PathBuf,
-    /// Whatever was acknowledged before this time, microseconds since 1970, is in it.
+    /// Everything acknowledged before this time (microseconds since 1970) is in the archive.
     pub covered_micros: i64,
 }
 
@@ -140,19 +140,19 @@ pub struct TablePlan {
     pub keyspace: String,
     /// Its name.
     pub name: String,
-    /// Holds its SSTables.
+    /// Directory of its SSTables.
     pub directory: PathBuf,
     /// The statements that create it.
     pub statements: Vec<String>,
     /// The statements that create its indexes, executed after the rows are there.
     pub indexes: Vec<String>,
-    /// Whether the rows may be added to a table that exists; otherwise such a table is refused.
+    /// Whether the rows may be added to an existing table; if false, an existing table is refused.
     pub merges: bool,
 }
 
 impl TablePlan {
-    /// Creates the table and adds its rows. Statements are executed as `run` does. A table that was created and cannot get its rows is
-    /// dropped again.
+    /// Creates the table and adds its rows; `run` executes the statements. If a created table cannot get its rows, it is dropped
+    /// again.
     fn execute(
         &self,
         node: &ServerNode,

@@ -81,7 +81,7 @@ impl Collector for ChangeMetrics {
         let help = "Age of the last change that a named consumer has processed, by consumer, keyspace and table; 0 if it has processed all";
         let name = "cdc_named_consumer_lag_milliseconds";
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        // A file of consumers that cannot be read is in the log of the node.
+        // If the file of consumers cannot be read, the node logged it at the start.
         for report in consumers_report::report(&self.0).unwrap_or_default().consumers {
             let gauge = ConstGauge::new(i64::try_from(report.lag_millis).unwrap_or(i64::MAX));
             let ConsumerReport {

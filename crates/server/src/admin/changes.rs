@@ -1,4 +1,4 @@
-//! `GET /admin/changes`: the changes of a table, one line each, while they happen. And what named consumers of them tell and ask.
+//! `GET /admin/changes`: the changes of a table, one line each, while they happen. Also the requests of and about named consumers.
 //!
 //! The thread of a consumer reads the next part once the last one was taken: a slow consumer does not slow the node, and only a few parts
 //! are in memory. A consumer that reads nothing for the timeout of the port is disconnected; it can resume from its position.
@@ -19,7 +19,7 @@ use super::handling::{Shared, in_thread};
 use super::{Admin, Caller, CommitOrder, ForgetOrder, ReleaseOrder};
 use crate::changes::{ChangeStream, ChangesOrder};
 
-/// Parts that wait for the consumer.
+/// Largest number of parts that wait for the consumer.
 const PARTS: usize = 2;
 
 pub(super) fn routes() -> Router<Arc<dyn Admin>> {

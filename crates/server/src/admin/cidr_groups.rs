@@ -11,7 +11,7 @@ use super::AdminError;
 /// Selects groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct CidrGroupsOrder {
-    /// Only those of this address.
+    /// Only groups that contain this address.
     pub address: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct CidrGroupOrder {
 }
 
 impl CidrGroupsOrder {
-    /// The report about these groups.
+    /// The report of the chosen groups.
     pub(super) fn report(&self, groups: &[(String, Vec<Cidr>)]) -> Result<CidrGroupsReport, AdminError> {
         let of_address = match &self.address {
             None => None,

@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No node listens there.
+    /// No node listens on this address.
     #[error(
         "cannot reach a node's administration on {address}: {source}; is it running, and is this its admin_address and admin_port?"
     )]
@@ -26,7 +26,7 @@ pub enum ClientError {
         /// The error of the socket.
         source: io::Error,
     },
-    /// Another program listens there, or the port is encrypted and the request was not.
+    /// Another program listens on this address, or the port is encrypted and the request was not.
     #[error(
         "what answers on {0} is not Ilion's administration; if it is, and encrypted, give the certificate of its issuer"
     )]
@@ -47,9 +47,9 @@ pub enum ClientError {
     Failed(String),
 }
 
-/// Longest head of an answer that is read line by line.
+/// Largest head of an answer, if the answer is read line by line.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
-/// Longest answer, or line of one.
+/// Largest answer; for an answer that is read line by line, largest line.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// Sends requests to the administration of one node.
@@ -58,9 +58,9 @@ pub struct AdminClient {
     address: SocketAddr,
     /// Value of the header `Authorization`.
     authorization: Option<String>,
-    /// `None`: requests are not encrypted.
+    /// `None` if requests are not encrypted.
     encryption: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-    /// An answer that pauses for longer has failed; `None`: there is no limit.
+    /// A request fails if its answer pauses for longer; `None` is no limit.
     silence_max: Option<Duration>,
 }
 
@@ -100,7 +100,7 @@ impl AdminClient {
         }
     }
 
-    /// Gives a node up that sends no byte for so long.
+    /// Makes a request fail if the node sends no byte for this long.
     #[must_use]
     pub fn with_silence_max(self, silence_max: Duration) -> Self {
         let silence_max = Some(silence_max);

@@ -115,9 +115,9 @@ pub struct CompactionReport {
 pub struct AwaitedWork {
     /// `Flush` or `Snapshot`.
     pub kind: String,
-    /// Work that is done, in bytes of memtables.
+    /// Bytes of memtables that are done.
     pub done_bytes: u64,
-    /// All of it, as it was known at the beginning.
+    /// Bytes of all these memtables, as known at the beginning.
     pub total_bytes: u64,
 }
 
@@ -130,7 +130,7 @@ pub struct RunningCompaction {
     pub keyspace: String,
     /// Its table.
     pub table: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: String,
     /// Bytes of input that it has read.
     pub done_bytes: u64,

@@ -1,4 +1,4 @@
-//! Named consumers of changes: how far they are, what they tell, and what may be removed behind them.
+//! Named consumers of changes: their progress, their requests, and the removal of segments that none of them needs.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::changes::{IS_OFF, readable_table};
 use crate::named_consumers::{Entry, NamedConsumers, Progress};
 use crate::server_node::ServerNode;
 
-/// A consumer has processed changes.
+/// Reports that a consumer has processed changes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct CommitOrder {
     /// Its name.
@@ -28,28 +28,28 @@ pub struct CommitOrder {
     pub logged_ms: i64,
 }
 
-/// Segments with changes that all named consumers have processed are removed.
+/// Removes segments of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ReleaseOrder {
-    /// Those before this position are removed, whatever consumers have processed.
+    /// Removes those before this position, whatever consumers have processed; `None`: those that all named consumers have processed.
     pub before: Option<String>,
 }
 
-/// A consumer is forgotten.
+/// Forgets a consumer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ForgetOrder {
     /// Its name.
     pub consumer: String,
 }
 
-/// What was removed.
+/// The segments that were removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseReport {
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Changes before this segment are gone.
+    /// Id of a segment: all changes before it are gone.
     pub before: u64,
 }
 
@@ -76,18 +76,18 @@ pub struct ConsumerReport {
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// Everything before it was processed.
+    /// Everything before this position was processed.
     pub position: String,
-    /// The age of the last change that it processed; 0 if it has processed all.
+    /// Age of the last change that the consumer has processed; 0 if it has processed all.
     pub lag_millis: u64,
-    /// It reads now.
+    /// Whether the consumer is reading now.
     pub is_reading: bool,
 }
 
 /// All named consumers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsumersReport {
-    /// One for each table of each consumer.
+    /// One report for each table of each consumer.
     pub consumers: Vec<ConsumerReport>,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for ConsumersReport {
     }
 }
 
-/// How far all named consumers are; none if change data capture is off.
+/// The progress of all named consumers; an empty report if change data capture is off.
 pub(super) fn report(node: &ServerNode) -> Result<ConsumersReport, AdminError> {
     let Some(consumers) = node.named_consumers() else {
         return Ok(ConsumersReport::default());
@@ -139,7 +139,7 @@ pub(super) fn report(node: &ServerNode) -> Result<ConsumersReport, AdminError> {
     })
 }
 
-/// A consumer has processed changes.
+/// Saves how far a consumer has processed a table.
 pub(super) fn commit(node: &ServerNode, order: &CommitOrder, identity: &Identity) -> Result<(), AdminError> {
     let CommitOrder { keyspace, table, .. } = order;
     readable_table(node, keyspace, table, identity).map_err(AdminError::Refused)?;
@@ -171,7 +171,7 @@ pub(super) fn release(node: &ServerNode, order: &ReleaseOrder) -> Result<Release
     })
 }
 
-/// The first segment that a named consumer needs. Tables that were dropped need none.
+/// The first segment that a named consumer needs. Consumers of dropped tables do not count.
 fn needed_from(node: &ServerNode) -> Result<SegmentId, AdminError> {
     let schema = node.engine().schema();
     let all = consumers(node)?.list().map_err(AdminError::Failed)?;
@@ -187,7 +187,7 @@ fn needed_from(node: &ServerNode) -> Result<SegmentId, AdminError> {
     })
 }
 
-/// Forgets a consumer.
+/// Forgets a consumer; returns how many tables it read.
 pub(super) fn forget(node: &ServerNode, order: &ForgetOrder) -> Result<usize, AdminError> {
     consumers(node)?
         .forget(&order.consumer)

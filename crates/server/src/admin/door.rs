@@ -114,7 +114,7 @@ impl AdminDoor {
         })
     }
 
-    /// The address on which it listens.
+    /// The address of the port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -551,7 +551,7 @@ async fn take_samples(admin: Arc<dyn Admin>) {
     loop {
         ticks.tick().await;
         let admin = admin.clone();
-        // On a thread that may block, as all that asks the engine. A panic was logged; the next sample may succeed.
+        // On a thread that may block, like everything that asks the engine. A panic was logged; the next sample may succeed.
         let _ = tokio::task::spawn_blocking(move || admin.take_sample()).await;
     }
 }

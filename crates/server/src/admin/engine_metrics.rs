@@ -46,7 +46,7 @@ impl Collector for EngineMetrics {
             "Tables and other objects of the schema that the start could not open",
             self.0.set_aside().len() as u64,
         )?;
-        // A directory that cannot be listed has its message in the log, from the flush or compaction that needs it.
+        // If a directory cannot be listed, the flush or compaction that needs it logs the error.
         if let Ok(bytes) = self.0.snapshots_only_bytes() {
             encode_gauge(
                 &mut encoder,
@@ -263,7 +263,7 @@ fn of_tables(tables: &[TableFacts]) -> [Metric; 4] {
     ]
 }
 
-/// The chunk cache and the key cache have metrics of their own.
+/// True for the caches of rows and counters: the chunk cache and the key cache have metrics of their own.
 fn is_of_rows_or_counters(cache: &CacheFacts) -> bool {
     !["chunks", "keys"].contains(&cache.name)
 }

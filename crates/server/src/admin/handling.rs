@@ -12,7 +12,7 @@ use super::{Admin, AdminError};
 
 pub(super) type Shared = State<Arc<dyn Admin>>;
 
-/// Runs a handler on a thread that may block, since calls of the engine do.
+/// Runs a handler on a thread that may block, since calls of the engine block.
 pub(super) async fn in_thread(
     work: impl FnOnce() -> Result<Response, AdminError> + Send + 'static,
 ) -> Response {
@@ -29,7 +29,7 @@ pub(super) async fn in_thread(
     (status, Json(json!({ "error": error.to_string() }))).into_response()
 }
 
-/// An error of the engine, as an answer.
+/// Converts an error of the engine.
 pub(super) fn failed(error: ilion_engine::Error) -> AdminError {
     match error {
         ilion_engine::Error::Refused(reason) => AdminError::Refused(reason),

@@ -31,9 +31,9 @@ impl IndexOrder {
 pub struct IndexReport {
     /// Rows of the table that were checked.
     pub rows: u64,
-    /// Entries of the index that were checked; for an attached index, its SSTables.
+    /// Number of checked entries; for an attached index, of its SSTables.
     pub entries: u64,
-    /// Entries that the index should have and does not have.
+    /// Entries that the index should have, but has not.
     pub missing: u64,
     /// Entries of rows that no longer have the value. They are harmless: a search that finds one removes it.
     pub stale: u64,

@@ -1,4 +1,4 @@
-//! Tokens of some partitions of all tables that are not the node's own: `nodetool rangekeysample`.
+//! Tokens of a sample of partitions, of all tables except those of `system` and `system_schema`: `nodetool rangekeysample`.
 
 use ilion_engine::Engine;
 use ilion_types::Token;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::AdminError;
 use super::handling::failed;
 
-/// Partitions that are sampled of an SSTable, at most: each costs a read of its key.
+/// Most partitions that are sampled in one SSTable: each costs a read of its key.
 const OF_SSTABLE_MAX: u64 = 1000;
 
-/// A sample of the keys of the node.
+/// A sample of the node's partitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySampleReport {
     /// Their tokens, in the order of the ring.

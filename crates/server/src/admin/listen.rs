@@ -24,13 +24,13 @@ use super::entry::Peer;
 use crate::certificate::CertificateLogins;
 use crate::descriptors::DescriptorReserve;
 
-/// Connections at a time; others wait.
+/// Most connections at a time; others wait.
 const CONNECTIONS_MAX: usize = 128;
 /// Pause after a failed accept: descriptors may be free by then.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// Serves until the runtime ends. A connection is closed if the head of its next request has not arrived after `timeout`,
-/// or if its client reads nothing of an answer for so long.
+/// or if its client reads nothing of an answer for that time.
 pub(super) async fn serve(listener: TcpListener, router: Router, how: Serving) {
     let Serving {
         timeout,
@@ -93,7 +93,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, how: Serving) {
 /// How connections are served.
 pub(super) struct Serving {
     pub timeout: Duration,
-    /// `None` if they are not encrypted.
+    /// `None` if connections are not encrypted.
     pub encryption: Option<Encryption>,
     /// `None` if certificates are not used for logins.
     pub certificate_logins: Option<CertificateLogins>,

@@ -28,16 +28,16 @@ use serde_json::json;
 use super::handling::{Shared, failed, in_thread};
 use super::{Admin, AdminError, ImportedFile};
 
-/// Largest piece.
+/// Largest piece, in bytes.
 pub const PIECE_BYTES_MAX: usize = 4 << 20;
-/// Loads at a time.
+/// Most loads at a time.
 const LOADS_MAX: usize = 16;
-/// A load whose sender is silent for so long ends.
+/// A load ends if its sender is silent for longer.
 const SILENCE_MAX: Duration = Duration::from_mins(5);
-/// Time between two searches for such loads.
+/// Time between two searches for loads whose senders are silent.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The path of pieces, whose bodies are larger than others.
+/// The path of pieces, whose bodies may be larger than others.
 pub(super) const PIECE_PATH: &str = "/admin/load/piece";
 
 /// Announces an SSTable.
@@ -47,7 +47,7 @@ pub struct LoadOrder {
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// The common start of the files' names: `nb-12-big`.
+    /// The common start of the names of its files: `nb-12-big`.
     pub sstable: String,
     /// Name and bytes of each component, one per line: `Data.db 123`.
     pub components: String,
@@ -200,7 +200,7 @@ pub(super) fn routes() -> Router<Arc<dyn Admin>> {
         .route("/admin/load/abandon", post(abandon))
 }
 
-/// Ends silent loads now and then, as long as the runtime runs.
+/// Ends loads of silent senders every [`SEARCH_INTERVAL`], as long as the runtime runs.
 pub(super) async fn watch(admin: Arc<dyn Admin>) {
     loop {
         tokio::time::sleep(SEARCH_INTERVAL).await;
@@ -210,7 +210,7 @@ pub(super) async fn watch(admin: Arc<dyn Admin>) {
     }
 }
 
-/// Names a load.
+/// Selects a load.
 #[derive(Clone, Debug, Deserialize)]
 struct LoadChoice {
     load: String,

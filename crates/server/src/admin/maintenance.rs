@@ -1,4 +1,4 @@
-//! Compactions for nodetool, beside `compact`: of garbage, of given partitions; and thresholds.
+//! Compactions for nodetool other than `compact`: of garbage and of given partitions. Also the thresholds of compactions.
 
 use bytes::Bytes;
 use ilion_engine::{Engine, Granularity};
@@ -9,14 +9,14 @@ use super::handling::failed;
 use super::paths::key_of;
 use super::{AdminError, TableChoice};
 
-/// Tables whose SSTables are rewritten without the data that newer SSTables have deleted.
+/// Selects tables, from whose SSTables the data is removed that newer SSTables have deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct GarbageOrder {
     /// Only tables of this keyspace.
     keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     table: Option<String>,
-    /// Also cells that were deleted or overwritten one by one.
+    /// Also removes cells that were deleted or overwritten one by one.
     #[serde(default)]
     cells: bool,
 }

@@ -1,4 +1,4 @@
-//! Administration over HTTP. Who may use it is decided in front of all requests (`entry`).
+//! Administration over HTTP. `entry` decides who may use it, before any handler runs.
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -15,7 +15,7 @@
 //! | `POST /admin/cache` | `?cache=rows&bytes_max=n&keys_to_save=n`, either: size of a cache, and how many of its keys are saved (-1: all); until the next start |
 //! | `GET /admin/statements` | JSON: [`StatementsReport`] |
 //! | `POST /admin/statements/reset` | resets the costs of statements |
-//! | `GET`, `POST /admin/trace-probability` | `?probability=p`: share of the requests that are traced without being asked to; JSON: [`TraceProbabilityReport`] |
+//! | `GET`, `POST /admin/trace-probability` | `?probability=p`: share of the requests that are traced although their clients did not request it; JSON: [`TraceProbabilityReport`] |
 //! | `GET /admin/table-stats` | `?keyspace=k&table=t`, both optional; JSON: [`TableStatsReport`] |
 //! | `POST /admin/top-partitions` | `?millis=n&top=n`, and optional `keyspace=k&table=t`; answered after that time; JSON: [`TopPartitionsReport`] |
 //! | `POST /admin/drain` | everything to disk; answered when done |
@@ -23,7 +23,7 @@
 //! | `GET /admin/snapshots` | JSON: [`SnapshotsReport`] |
 //! | `POST /admin/clear-snapshot` | `?tag=t`, `keyspaces=`, `older_than=1d`, `older_than_timestamp=..`, all optional: [`ClearOrder`] |
 //! | `GET`, `POST /admin/backup` | `?on=true` or `false`: incremental backups, until the next start; JSON: [`BackupReport`] |
-//! | `POST /admin/backups/..` | what `ilion backup` asks: see `backups` |
+//! | `POST /admin/backups/..` | requests of `ilion backup`: see `backups` |
 //! | `GET`, `POST /admin/audit-log` | `?on=true` or `false`, and optional `logger=` and filters: the audit log, until the next start: [`AuditLogOrder`]; JSON: [`AuditLogReport`] |
 //! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
 //! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
@@ -33,24 +33,24 @@
 //! | `GET /admin/view-built` | `?keyspace=k&table=v`: whether the view is built |
 //! | `GET`, `POST /admin/settings` | `?assignments=`, `name=value` one per line: until the next start; JSON: [`SettingsReport`] |
 //! | `POST /admin/reload` | the settings of the file; JSON: [`ReloadReport`] |
-//! | `POST /admin/reload-certificates` | the files of certificates are read |
+//! | `POST /admin/reload-certificates` | reads the files of certificates again |
 //! | `GET`, `POST /admin/binary` | `?on=true` or `false`: whether clients may connect; JSON: [`BinaryReport`] |
 //! | `GET`, `POST /admin/ring-change` | `?kind=leave`, `remove`, `rebalance` or `cancel`, `&host=id&force=true`: the ring of the cluster: [`RingOrder`]; JSON: [`RingReport`], [`RingStarted`] |
 //! | `POST /admin/cleanup` | removes the data of slices of the ring that this node does not hold |
-//! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true` or `compression=true`, all optional: SSTables are written anew: [`RewriteOrder`] |
-//! | `POST /admin/garbage` | `?keyspace=k&table=t&cells=true`, all optional: what newer SSTables have deleted is removed from older ones: [`GarbageOrder`] |
+//! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true` or `compression=true`, all optional: rewrites SSTables: [`RewriteOrder`] |
+//! | `POST /admin/garbage` | `?keyspace=k&table=t&cells=true`, all optional: removes from older SSTables what newer ones have deleted: [`GarbageOrder`] |
 //! | `POST /admin/compact-keys` | `?keyspace=k&table=t&keys=`, one per line: [`KeysOrder`] |
 //! | `GET`, `POST /admin/compaction-thresholds` | `?keyspace=k&table=t`, and `min=n&max=n` to set them until the next start; JSON: [`ThresholdsReport`] |
 //! | `GET /admin/cidr-groups` | `?address=a`, optional; JSON: [`CidrGroupsReport`] |
-//! | `POST /admin/cidr-group` | `?name=n&cidrs=`, `10.0.0.0/8` one per line: the group is made or changed; without addresses it is removed |
-//! | `POST /admin/stop-node` | the node stops as on SIGTERM; answered before |
+//! | `POST /admin/cidr-group` | `?name=n&cidrs=`, `10.0.0.0/8` one per line: creates or changes the group; without addresses, removes it |
+//! | `POST /admin/stop-node` | the node stops as on SIGTERM, after the answer |
 //! | `POST /admin/scrub` | `?keyspace=k&table=t&without_snapshot=true&skips_corrupted=true`, all optional; JSON: [`ScrubReport`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
 //! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true&consumer=c&format=keyed` or `avro`, the last three optional: changes of the table, a line each: [`ChangesOrder`] |
-//! | `POST /admin/changes/commit` | `?consumer=c&keyspace=k&table=t&position=p&logged_ms=n`: the consumer has processed what is before: [`CommitOrder`] |
-//! | `GET /admin/changes/consumers` | how far named consumers are; JSON: [`ConsumersReport`] |
-//! | `POST /admin/changes/release` | `?before=p`, optional: segments that they have processed are removed; JSON: [`ReleaseReport`] |
-//! | `POST /admin/changes/forget` | `?consumer=c`: the consumer is forgotten |
+//! | `POST /admin/changes/commit` | `?consumer=c&keyspace=k&table=t&position=p&logged_ms=n`: the consumer has processed all changes before the position: [`CommitOrder`] |
+//! | `GET /admin/changes/consumers` | progress of named consumers; JSON: [`ConsumersReport`] |
+//! | `POST /admin/changes/release` | `?before=p`, optional: removes segments that all of them have processed; JSON: [`ReleaseReport`] |
+//! | `POST /admin/changes/forget` | `?consumer=c`: forgets the consumer |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
@@ -144,9 +144,9 @@ use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
 use crate::dashboard::{HistoryOrder, HistoryReport, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
-/// What the administration can do.
+/// The operations of the administration.
 pub trait Admin: Send + Sync {
-    /// What records orders in the audit log; `None` if there is no such log.
+    /// Records orders in the audit log; `None` if the node has no audit log.
     fn auditor(&self) -> Option<Arc<Auditor>> {
         None
     }
@@ -213,12 +213,12 @@ pub trait Admin: Send + Sync {
     fn clear_snapshot(&self, order: &ClearOrder) -> Result<u64, AdminError>;
     /// Whether flushed SSTables are linked into `backups/`.
     fn is_backing_up(&self) -> bool;
-    /// Switches these links on or off, until the next start.
+    /// Switches incremental backups on or off, until the next start.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn set_backing_up(&self, is_on: bool) -> Result<(), AdminError>;
-    /// What `ilion backup` asks.
+    /// Executes a request of `ilion backup`.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -235,7 +235,7 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn data_paths(&self, order: &DataPathsOrder) -> Result<DataPathsReport, AdminError>;
-    /// The SSTables that may have a partition.
+    /// The SSTables that may contain a partition.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -245,7 +245,7 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn key_sample(&self) -> Result<KeySampleReport, AdminError>;
-    /// The rows of a table of the node.
+    /// The rows of a table about the node.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -257,7 +257,7 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn is_view_built(&self, view: &TableChoice) -> Result<bool, AdminError>;
-    /// The settings that hold now.
+    /// The current settings.
     fn settings(&self) -> SettingsReport;
     /// Changes settings until the next start.
     ///
@@ -269,7 +269,7 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]; nothing has changed.
     fn reload(&self) -> Result<ReloadReport, AdminError>;
-    /// Reads the certificates of client connections and of those between nodes.
+    /// Reads the certificates of client connections and of connections between nodes again.
     ///
     /// # Errors
     /// See [`AdminError`]; the old ones stay in use.
@@ -286,24 +286,24 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// The node is a single one.
     fn ring(&self) -> Result<Arc<dyn RingAdmin>, AdminError>;
-    /// Why the node does not serve: it takes no clients, or no writes. `None` if it does.
+    /// Why the node does not accept clients or writes; `None` if it accepts both.
     fn unready(&self) -> Option<String>;
-    /// Writes SSTables anew, one by one; returns their number.
+    /// Rewrites SSTables, one by one; returns their number.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn rewrite(&self, order: &RewriteOrder) -> Result<u64, AdminError>;
-    /// Removes what newer SSTables of a table have deleted from its older ones; returns the number of SSTables.
+    /// Removes data from a table's older SSTables that its newer ones have deleted; returns the number of SSTables.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn collect_garbage(&self, order: &GarbageOrder) -> Result<u64, AdminError>;
-    /// Compacts the SSTables with some partitions, whose tombstones need not be past gc grace; returns the number of compactions.
+    /// Compacts the SSTables that have some partitions, without gc grace for their tombstones; returns the number of compactions.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn compact_keys(&self, order: &KeysOrder) -> Result<u64, AdminError>;
-    /// Sets the thresholds of a table's compaction, if they are given; returns those that hold.
+    /// Sets the thresholds of a table's compaction, if they are given; returns the current ones.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -318,12 +318,12 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn change_cidr_group(&self, order: &CidrGroupOrder) -> Result<(), AdminError>;
-    /// Stops the node, as SIGTERM does; returns before.
+    /// Begins to stop the node, as SIGTERM does; does not wait for the end.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn stop_node(&self) -> Result<(), AdminError>;
-    /// Replaces damaged SSTables by what can be read of them.
+    /// Replaces damaged SSTables by new ones with their readable rows.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -343,31 +343,31 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]. Files that cannot be imported are no error: the report lists them.
     fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError>;
-    /// Adds the SSTables to a table that were placed in its directory.
+    /// Adds SSTables that were placed in the directory of a table.
     ///
     /// # Errors
     /// See [`AdminError`]. Files that cannot be added are no error: the report lists them.
     fn refresh(&self, table: &TableChoice) -> Result<ImportReport, AdminError>;
-    /// Announces an SSTable of another machine.
+    /// Begins the load of an SSTable from another machine.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn begin_load(&self, order: &LoadOrder) -> Result<LoadReport, AdminError>;
-    /// Receives a piece of it.
+    /// Receives a piece of a loaded SSTable.
     ///
     /// # Errors
-    /// See [`AdminError`]. The load has ended then.
+    /// See [`AdminError`]. Any error ends the load.
     fn receive_load(&self, piece: &LoadPiece, bytes: &[u8]) -> Result<(), AdminError>;
-    /// Checks and imports it. `from` of the result is empty.
+    /// Checks and imports a loaded SSTable. `from` of the result is empty.
     ///
     /// # Errors
-    /// See [`AdminError`]. Nothing of it is in the table then.
+    /// See [`AdminError`]. Then no row of the SSTable is in the table.
     fn finish_load(&self, load: &str) -> Result<ImportedFile, AdminError>;
-    /// Removes what was received of it; without effect if it has ended.
+    /// Removes the received files of a load; without effect if the load has ended.
     fn abandon_load(&self, load: &str);
     /// Ends loads whose senders are silent for too long.
     fn end_silent_loads(&self);
-    /// Empties one cache, or all; returns their number.
+    /// Empties one cache, or all; returns the number of emptied caches.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -381,9 +381,9 @@ pub trait Admin: Send + Sync {
     fn statements(&self) -> StatementsReport;
     /// Resets the costs of statements.
     fn reset_statements(&self);
-    /// Share of the requests that are traced without being asked to.
+    /// Share of the requests, from 0 to 1, that are traced although their clients did not request it.
     fn trace_probability(&self) -> f64;
-    /// Sets this share, until the next start.
+    /// Sets the trace probability, until the next start.
     ///
     /// # Errors
     /// The number is no probability.
@@ -404,9 +404,9 @@ pub trait Admin: Send + Sync {
     fn take_sample(&self);
     /// Samples of the last minutes.
     fn history(&self, order: HistoryOrder) -> HistoryReport;
-    /// The slowest I/O of a rectangle of the spectrogram.
+    /// The slowest I/O operations of a rectangle of the spectrogram.
     fn slowest(&self, order: &SlowestOrder) -> SlowestReport;
-    /// Executes a statement of this caller.
+    /// Executes a statement for this caller.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -416,17 +416,17 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn changes(&self, order: &ChangesOrder, caller: &Caller) -> Result<ChangeStream, AdminError>;
-    /// This caller has processed changes of a table.
+    /// Saves how far this caller has processed the changes of a table.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn commit_changes(&self, order: &CommitOrder, caller: &Caller) -> Result<(), AdminError>;
-    /// How far named consumers of changes are.
+    /// The progress of named consumers of changes.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn change_consumers(&self) -> Result<ConsumersReport, AdminError>;
-    /// Removes segments with changes that all named consumers have processed.
+    /// Removes segments with changes that all named consumers have processed, or those before a given position.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -438,7 +438,7 @@ pub trait Admin: Send + Sync {
     fn forget_consumer(&self, order: &ForgetOrder) -> Result<usize, AdminError>;
 }
 
-/// Names a cache, or all.
+/// Selects one cache, or all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 pub struct CacheChoice {
     /// Name as in `system_views.caches`; `None` is all caches.
@@ -450,9 +450,9 @@ pub struct CacheChoice {
 pub struct CacheOrder {
     /// Name as in `system_views.caches`.
     pub cache: String,
-    /// New size; `None` leaves it.
+    /// New size in bytes; `None` leaves it unchanged.
     pub bytes_max: Option<u64>,
-    /// How many of its keys are saved, -1 is all; `None` leaves it.
+    /// How many of its keys are saved, -1 is all; `None` leaves it unchanged.
     pub keys_to_save: Option<i64>,
 }
 
@@ -474,12 +474,12 @@ pub struct TablePlace {
     pub table: String,
     /// Absolute path of the directory.
     pub directory: PathBuf,
-    /// What happens to files that were imported.
+    /// Whether imported files stay in the directory.
     #[serde(default)]
     pub source: ImportedFrom,
 }
 
-/// What happens to files that were imported.
+/// Whether imported files stay in their directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportedFrom {

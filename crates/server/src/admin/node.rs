@@ -39,26 +39,26 @@ pub struct NodeReport {
     pub rack: String,
     /// Its tokens.
     pub tokens: Vec<String>,
-    /// All members of its cluster, this node included; of a single node, empty.
+    /// All members of its cluster, this node included; empty for a single node.
     #[serde(default)]
     pub members: Vec<MemberReport>,
-    /// For each keyspace that is spread over nodes, the share of its data that each member has, by host id, from 0 to 1; of a single node, empty.
+    /// For each keyspace that is spread over nodes, the share of its data on each member (0 to 1), by host id; empty for a single node.
     #[serde(default)]
     pub shares: BTreeMap<String, BTreeMap<String, f64>>,
-    /// For each keyspace, the end of each range of tokens and its replicas, as places in `members`; of a single node, empty.
+    /// For each keyspace, the end of each range of tokens and its replicas, as indexes into `members`; empty for a single node.
     #[serde(default)]
     pub ranges: BTreeMap<String, Vec<(String, Vec<usize>)>>,
     /// Bytes of all SSTables.
     pub load_bytes: u64,
     /// Uncompressed bytes of all SSTables.
     pub data_bytes: u64,
-    /// Seconds since 1970 when it was started.
+    /// When the node was started, in seconds since 1970.
     pub started_secs: i64,
     /// Seconds since the start.
     pub uptime_secs: u64,
-    /// Resident memory of the process; `None` if the system does not report it.
+    /// Resident memory of the process, in bytes; `None` if the system does not report it.
     pub resident_bytes: Option<u64>,
-    /// Memory of the machine.
+    /// Memory of the machine, in bytes.
     pub machine_bytes: u64,
     /// Whether clients may connect.
     pub is_open: bool,
@@ -66,25 +66,25 @@ pub struct NodeReport {
     pub failure: Option<String>,
     /// The caches.
     pub caches: Vec<CacheReport>,
-    /// Seconds between two savings of a cache's keys, by the cache's name; 0 is never.
+    /// Seconds between two savings of a cache's keys, by the cache's name; 0 means that they are never saved.
     pub save_periods: BTreeMap<String, u64>,
     /// Replication of each keyspace.
     pub keyspaces: BTreeMap<String, BTreeMap<String, String>>,
     /// All tables, those of the system and the hidden ones of indexes included.
     pub tables: Vec<TableReport>,
-    /// Latency of requests in microseconds, by kind: read, write, range, and those of conditional statements.
+    /// Latency of requests in microseconds.
     pub latencies: Latencies,
     /// Compactions that may run at the same time.
     pub compaction_threads: u64,
     /// Compactions since the start.
     pub compactions: u64,
-    /// Bytes that they read from SSTables.
+    /// Bytes that compactions read from SSTables.
     pub compacted_bytes: u64,
     /// Compactions that failed or were stopped.
     pub compactions_failed: u64,
 }
 
-/// A member of a cluster, as the node that is asked sees it.
+/// A member of a cluster, as the reporting node sees it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemberReport {
     /// Its host id.
@@ -103,27 +103,27 @@ pub struct MemberReport {
     pub tokens: Vec<String>,
     /// Its state.
     pub state: MemberState,
-    /// Whether it is thought to be up.
+    /// Whether the reporting node considers it up.
     pub is_up: bool,
-    /// How long it was silent, as a share of the time after which it is taken for down. `None`: it is the node that is asked.
+    /// How long it was silent, as a share of the time after which it is considered down; `None` for the reporting node.
     #[serde(default)]
     pub silence: Option<f64>,
     /// Version of its schema.
     pub schema_version: String,
-    /// Bytes of its SSTables. `None`: it is down, or does not say.
+    /// Bytes of its SSTables; `None` if it is down or does not report them.
     pub load_bytes: Option<u64>,
-    /// Records that it has not applied yet, as far as it knows. `None`: it is down, or does not say.
+    /// Records that it has not applied yet, as far as it knows; `None` if it is down or does not report them.
     #[serde(default)]
     pub lag_records: Option<u64>,
-    /// Tablets that it copies, or may not answer for yet. `None`: it is down, or does not say.
+    /// Tablets that it copies, or may not answer for yet; `None` if it is down or does not report them.
     #[serde(default)]
     pub tablets_behind: Option<u64>,
-    /// The release of Cassandra that its clients see. `None`: it has never told the cluster, and is down or does not say.
+    /// The release of Cassandra that its clients see; `None` if neither the cluster nor the member has reported it.
     #[serde(default)]
     pub release_version: Option<String>,
 }
 
-/// What a member is about to do.
+/// The state of a member in the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberState {
@@ -210,8 +210,8 @@ impl NodeReport {
         }
     }
 
-    /// Adds what the cluster knows, for these keyspaces, what members say of themselves, and how long they were silent. `load_bytes` of
-    /// this node must be set.
+    /// Adds the members of the cluster, their answers (`standings`), the silence of each, and the shares and ranges of these keyspaces.
+    /// Requires: `load_bytes` of this node is set.
     pub(super) fn add_members(
         &mut self,
         view: &ClusterView,

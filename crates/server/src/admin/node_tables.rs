@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::laid_out;
 use crate::dashboard::QueryReport;
 
-/// A table of the node.
+/// A table with facts of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeTable {
     /// Compactions of the last week.
@@ -18,16 +18,16 @@ pub enum NodeTable {
     ThreadPools,
     /// Connected clients.
     Clients,
-    /// How many threads the pools have.
+    /// How many threads each pool has.
     Concurrency,
-    /// How clients were compared with their groups of addresses.
+    /// How often clients were compared with groups of addresses.
     CidrCounts,
-    /// How long that took.
+    /// How long these comparisons took.
     CidrLatencies,
 }
 
 impl NodeTable {
-    /// The statement that reads it.
+    /// The CQL statement that reads the table.
     pub(super) fn statement(self) -> String {
         let (columns, table): (&[&str], _) = match self {
             Self::CompactionHistory => (&COMPACTION_COLUMNS, "system.compaction_history"),
@@ -90,7 +90,7 @@ impl NodeTableReport {
         }
     }
 
-    /// As `nodetool compactionhistory`.
+    /// The text of `nodetool compactionhistory`.
     pub fn compaction_history(&self) -> String {
         const COMPACTED_AT: usize = 3;
         if self.rows.is_empty() {
@@ -111,7 +111,7 @@ impl NodeTableReport {
         format!("Compaction History: \n{}", laid_out(&rows).trim_end_matches('\n'))
     }
 
-    /// As `nodetool tpstats`. There are no messages between nodes that could be dropped.
+    /// The text of `nodetool tpstats`, without its list of dropped messages: nodes send no messages that could be dropped.
     pub fn thread_pools(&self) -> String {
         let headers = [
             "Pool Name",
@@ -126,7 +126,7 @@ impl NodeTableReport {
         laid_out(&rows).trim_end_matches('\n').to_owned()
     }
 
-    /// As `nodetool clientstats`; with `shows_all`, a line for each connection comes first.
+    /// The text of `nodetool clientstats`; with `shows_all`, a line for each connection comes first.
     pub fn clients(&self, shows_all: bool) -> String {
         const USERNAME: usize = 6;
         let headers = [

@@ -54,10 +54,10 @@ use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
 use crate::server_node::ServerNode;
 
-/// Longest sampling of partitions.
+/// Longest sampling of partitions, in milliseconds.
 const SAMPLING_MILLIS_MAX: u64 = 3_600_000;
 
-/// The cache of roles, permissions and hashes of passwords.
+/// Name of the cache of roles, permissions and hashes of passwords.
 const ROLES: &str = "roles";
 
 fn name_of(table: &TableSchema) -> (&str, &str) {
@@ -84,7 +84,7 @@ pub struct EngineAdmin {
     cluster: Option<Arc<dyn ClusterProbe>>,
 }
 
-/// Writes what can be read of the SSTable with a Data.db into a directory.
+/// Salvages an SSTable: writes its readable rows into a directory. Arguments: the environment, the path of Data.db, the directory.
 type Salvaging = Box<dyn Fn(&Arc<dyn Env>, &Path, &Path) -> Result<Vec<String>, String> + Send + Sync>;
 
 /// Reads the sources of the settings again.
@@ -150,13 +150,13 @@ impl EngineAdmin {
         }
     }
 
-    /// With these certificates to read again, instead of those of client connections.
+    /// Sets the certificates that [`Admin::reload_certificates`] reads, instead of those of client connections only.
     #[must_use]
     pub fn with_certificates(self, certificates: Certificates) -> Self {
         Self { certificates, ..self }
     }
 
-    /// With this for `ilion reload`: it reads the sources of the settings.
+    /// Sets the function that reads the sources of the settings for `ilion reload`.
     #[must_use]
     pub fn with_reloading(
         self,
@@ -168,7 +168,7 @@ impl EngineAdmin {
         }
     }
 
-    /// With the parts that make the node one of a cluster: their metrics, and what members say of themselves.
+    /// Sets the probe of the cluster: for its metrics, and for the reports of other members.
     #[must_use]
     pub fn with_cluster(mut self, probe: Arc<dyn ClusterProbe>) -> Self {
         let registry = self.registry.sub_registry_with_prefix("ilion");
@@ -177,7 +177,7 @@ impl EngineAdmin {
         self
     }
 
-    /// With this for `nodetool scrub`.
+    /// Sets the function that salvages an SSTable for `nodetool scrub`.
     #[must_use]
     pub fn with_salvaging(
         self,
@@ -189,7 +189,7 @@ impl EngineAdmin {
         }
     }
 
-    /// With the ring of the cluster that the node is a member of.
+    /// Sets the ring of the cluster that the node is a member of.
     #[must_use]
     pub fn with_ring(self, ring: Arc<dyn RingAdmin>) -> Self {
         Self {
@@ -198,7 +198,7 @@ impl EngineAdmin {
         }
     }
 
-    /// With this for `nodetool stopdaemon`.
+    /// Sets the function that stops the node for `nodetool stopdaemon`.
     #[must_use]
     pub fn with_stopping(self, stopping: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
@@ -207,7 +207,7 @@ impl EngineAdmin {
         }
     }
 
-    /// What the members that are up say of themselves.
+    /// The reports of the members that are up.
     fn standings(&self, view: &ClusterView) -> BTreeMap<Member, MemberStanding> {
         let Some(probe) = &self.cluster else {
             return BTreeMap::new();
@@ -246,7 +246,7 @@ impl EngineAdmin {
         self.node.engine()
     }
 
-    /// The ids of the chosen tables; of all if the choice is empty.
+    /// The ids of the chosen tables; an empty choice means all tables.
     fn choose(&self, choice: &TableChoice) -> Result<Vec<TableId>, AdminError> {
         let schema = self.engine().schema();
         let stored = self.engine().tables();
@@ -281,7 +281,7 @@ impl EngineAdmin {
         }
     }
 
-    /// The id of the table.
+    /// The id of the table. The directory must be an absolute path.
     fn table_of(&self, place: &TablePlace) -> Result<TableId, AdminError> {
         // A relative path would be relative to the node's working directory, which the operator may not know.
         if !place.directory.is_absolute() {
@@ -941,7 +941,7 @@ impl Admin for EngineAdmin {
     }
 }
 
-/// Who reads changes.
+/// The identity that reads changes.
 fn reader(caller: &Caller) -> Result<Identity, AdminError> {
     let identity = caller.identity();
     identity.ok_or_else(|| AdminError::Refused("reading changes needs a login".to_owned()))

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::AdminError;
 use super::handling::failed;
 
-/// Tables whose directories are asked for.
+/// Selects the tables of a [`DataPathsReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct DataPathsOrder {
-    /// `keyspace` or `keyspace.table`, one per line; empty: all.
+    /// `keyspace` or `keyspace.table`, one per line; an empty text selects all tables.
     #[serde(default)]
     pub tables: String,
 }
@@ -23,7 +23,7 @@ pub struct DataPathsOrder {
 /// The directories of tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataPathsReport {
-    /// Directory by table, by keyspace.
+    /// Directory by table, in a map by keyspace.
     pub keyspaces: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for DataPathsReport {
     }
 }
 
-/// A partition whose SSTables are asked for.
+/// Selects the partition of an [`SSTablesReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct SSTablesOrder {
     /// The table's keyspace.
@@ -83,7 +83,7 @@ pub struct SSTablesOrder {
     pub table: String,
     /// The partition key as text; parts of a composite one separated by colons.
     pub key: String,
-    /// The key is hexadecimal.
+    /// Whether the key is hexadecimal.
     #[serde(default)]
     pub hex: bool,
 }
@@ -91,7 +91,7 @@ pub struct SSTablesOrder {
 /// Paths of Data.db of SSTables that may have a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SSTablesReport {
-    /// The newest first.
+    /// The paths, those of the newest SSTables first.
     pub sstables: Vec<String>,
     /// The token of the partition.
     #[serde(default)]
@@ -124,7 +124,7 @@ impl fmt::Display for SSTablesReport {
     }
 }
 
-/// A partition key from its text.
+/// Parses a partition key.
 pub(super) fn key_of(table: &TableSchema, text: &str) -> Result<Bytes, AdminError> {
     let columns: Vec<_> = table.partition_key().collect();
     let parts: Vec<&str> = match columns.len() {

@@ -1,4 +1,4 @@
-//! Metrics of the process and its disk: `process_*`, with the names that all programs have, the version, and free space.
+//! Metrics of the process and its disk: `process_*`, with the customary names of Prometheus; the version; free space.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use prometheus_client::registry::Registry;
 
 use crate::process;
 
-/// Collects `process_*`. What the system does not tell is left out.
+/// Collects `process_*`, except those that the system does not report.
 pub(super) struct ProcessMetrics {
     pub env: Arc<dyn Env>,
-    /// Seconds since 1970.
+    /// When the process was started, in seconds since 1970.
     pub started_secs: i64,
 }
 
@@ -77,7 +77,7 @@ fn encode_gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, val
     gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
 }
 
-/// Collects the space that is left for data and commit log.
+/// Collects the free space on the disks of the tables and of the commit log.
 pub(super) struct DiskMetrics {
     pub env: Arc<dyn Env>,
     pub data: PathBuf,
@@ -104,7 +104,7 @@ impl Collector for DiskMetrics {
                 &self.commitlog,
             ),
         ] {
-            // A directory that cannot be asked has its message in the log, from the flush or segment that needs it.
+            // If the free space cannot be read, the flush or segment that needs it logs the error.
             if let Ok(bytes) = self.env.free_space_bytes(path) {
                 encode_gauge(&mut encoder, name, help, bytes)?;
             }
@@ -113,7 +113,7 @@ impl Collector for DiskMetrics {
     }
 }
 
-/// Registers the version, as a metric whose labels say it.
+/// Registers the version, as a metric whose labels contain it.
 pub(super) fn register_build(registry: &mut Registry, release_version: &'static str) {
     let labels = vec![
         ("version", env!("CARGO_PKG_VERSION")),

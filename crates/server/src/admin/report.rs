@@ -35,7 +35,7 @@ pub struct StatusReport {
     /// Seconds by which the clock is behind the newest timestamp that the node gave.
     #[serde(default)]
     pub clock_behind_secs: u64,
-    /// What the start could not read of the commit log; `None` if it read everything.
+    /// Parts of the commit log that the start could not read; `None` if it read everything.
     #[serde(default)]
     pub log_losses: Option<LogLossReport>,
     /// Whether it is a node of a cluster: its members are in the `NodeReport`.
@@ -45,16 +45,16 @@ pub struct StatusReport {
     pub tables: Vec<TableReport>,
 }
 
-/// What the start could not read of the commit log.
+/// Parts of the commit log that the start could not read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogLossReport {
-    /// Damaged places, and ends in the middle of a record.
+    /// Number of damaged places, and of ends in the middle of a record.
     pub places: u64,
     /// Bytes of these places, as far as known.
     pub bytes: u64,
     /// Whole records that were not replayed, since they depend on lost ones.
     pub records_given_up: u64,
-    /// Places in the sequence of segments where some are missing.
+    /// Number of places where segments are missing in the sequence.
     pub gaps: u64,
 }
 
@@ -67,16 +67,16 @@ pub struct TableReport {
     pub table: String,
     /// Number of SSTables.
     pub sstables: u64,
-    /// SSTables per level; without levels, all are in the first.
+    /// Number of SSTables in each level; a strategy without levels has all in the first.
     #[serde(default)]
     pub levels: Vec<u64>,
-    /// Bytes of their files.
+    /// Bytes of its SSTables.
     pub sstable_bytes: u64,
     /// Bytes of its memtables.
     pub memtable_bytes: u64,
     /// Estimated number of partitions.
     pub estimated_partitions: u64,
-    /// Whether compactions in the background are on.
+    /// Whether automatic compaction is on.
     #[serde(default)]
     pub is_auto_compacting: bool,
 }
@@ -124,7 +124,7 @@ pub struct CacheReport {
     pub entries: u64,
     /// Look-ups that found an entry.
     pub hits: u64,
-    /// Look-ups that found none.
+    /// Look-ups that found no entry.
     pub misses: u64,
 }
 
@@ -153,7 +153,7 @@ pub struct ExportReport {
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportReport {
-    /// SSTables that are in the table now.
+    /// SSTables that were added to the table.
     pub imported: Vec<ImportedFile>,
     /// SSTables that were refused; they stay where they are.
     pub refused: Vec<LeftFile>,

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::TableChoice;
 
-/// Tables whose SSTables are rewritten.
+/// Selects SSTables to rewrite.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct RewriteOrder {
     /// Only tables of this keyspace.
     keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     table: Option<String>,
-    /// Also SSTables that already have the current format.
+    /// Includes SSTables that already have the current format.
     #[serde(default)]
     all: bool,
     /// Only SSTables with another compression than their table.
@@ -39,17 +39,17 @@ impl RewriteOrder {
     }
 }
 
-/// Tables whose damaged SSTables are replaced by new ones with the readable rows.
+/// Selects tables whose damaged SSTables are replaced by new ones with the readable rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ScrubOrder {
     /// Only tables of this keyspace.
     keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     table: Option<String>,
-    /// Takes no snapshot before.
+    /// Does not take a snapshot first.
     #[serde(default)]
     without_snapshot: bool,
-    /// Also tables of counters.
+    /// Includes tables of counters.
     #[serde(default)]
     skips_corrupted: bool,
 }
@@ -88,9 +88,9 @@ pub struct DamagedSSTable {
     pub damage: Vec<String>,
     /// Messages about the rows that could be read.
     pub told: Vec<String>,
-    /// The SSTables that replace it.
+    /// Paths of the SSTables that replace it.
     pub replaced_by: Vec<String>,
-    /// Why it was not replaced.
+    /// Why it was not replaced; `None` if it was.
     pub refused: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Changes of the ring of a cluster: `nodetool decommission`, `removenode`, `cleanup`, `ilion rebalance`.
 //!
-//! What a cluster does of it is behind [`RingAdmin`]; a single node has none.
+//! The cluster implements [`RingAdmin`]; a single node has none.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use super::AdminError;
 
 /// The ring of the cluster of this node.
 pub trait RingAdmin: Send + Sync {
-    /// What is under way.
+    /// The change that is under way, and whether this node has left.
     fn report(&self) -> RingReport;
 
-    /// Begins a change; returns when it is in the log of the cluster.
+    /// Begins a change; returns when the change is in the log of the cluster.
     ///
     /// # Errors
     /// See [`AdminError`].
@@ -27,42 +27,42 @@ pub trait RingAdmin: Send + Sync {
 /// A change of the ring.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RingOrder {
-    /// What is to be done.
+    /// Kind of the change.
     pub kind: RingOrderKind,
-    /// The host id of the node that is removed.
+    /// The host id of the node that is removed; for `Remove` only.
     pub host: Option<String>,
-    /// The node leaves even if a keyspace then has fewer replicas than it wants.
+    /// Leaves even if a keyspace then has fewer replicas than its replication requires.
     #[serde(default)]
     pub force: bool,
 }
 
-/// What is to be done with the ring.
+/// Kind of a change of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RingOrderKind {
-    /// This node gives its slices away and leaves.
+    /// This node passes its slices to others and leaves.
     Leave,
     /// A lost node is removed.
     Remove,
     /// Slices are spread evenly.
     Rebalance,
-    /// The change that is under way is given up.
+    /// The change that is under way is cancelled.
     Cancel,
 }
 
 /// A change that has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingStarted {
-    /// Its number. `None`: it is done already.
+    /// Number of the change; `None` if it is already done.
     pub number: Option<u64>,
 }
 
 /// The state of the ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingReport {
-    /// The change that is under way.
+    /// The change that is under way; `None` if there is none.
     pub change: Option<RingChangeReport>,
-    /// This node was a member of the cluster and is none any more.
+    /// Whether this node has left the cluster.
     pub has_left: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct RingReport {
 pub struct RingChangeReport {
     /// Its number.
     pub number: u64,
-    /// What it is, in words.
+    /// Description of the change.
     pub what: String,
     /// How many slices change their owner.
     pub slices: usize,
@@ -86,6 +86,6 @@ pub struct CopyingReport {
     pub host_id: String,
     /// Its address.
     pub address: String,
-    /// It has all of it.
+    /// Whether it has copied everything.
     pub is_ready: bool,
 }

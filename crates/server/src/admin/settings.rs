@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The settings that hold now.
+/// The current settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingsReport {
-    /// Names and values, in the order of the document.
+    /// Names and values, in the order of the settings' documentation.
     pub settings: Vec<(String, String)>,
     /// The values at the start of those that have changed since.
     pub at_start: Vec<(String, String)>,
@@ -48,6 +48,6 @@ impl SettingsOrder {
 /// Whether clients may connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BinaryReport {
-    /// Clients may connect.
+    /// Whether clients may connect.
     pub on: bool,
 }

@@ -1,4 +1,4 @@
-//! Requests and reports about snapshots. Texts are those of Cassandra's nodetool.
+//! Requests and reports about snapshots. The texts are those of Cassandra's nodetool.
 
 use std::fmt;
 
@@ -45,14 +45,14 @@ pub struct ClearOrder {
 /// Switches incremental backups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct BackupOrder {
-    /// On or off.
+    /// True switches them on.
     pub on: bool,
 }
 
 /// Whether flushed SSTables are backed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReport {
-    /// Whether they are.
+    /// True if they are.
     pub on: bool,
 }
 
@@ -88,7 +88,7 @@ impl SnapshotOrder {
         Ok(order.tables.len() as u64)
     }
 
-    /// The ids of the chosen tables; of all if none is named.
+    /// The ids of the chosen tables; all tables if the order names none.
     fn chosen(&self, engine: &Engine) -> Result<Vec<TableId>, AdminError> {
         let refuse = |reason: String| Err(AdminError::Refused(reason));
         let schemas: Vec<_> = engine.tables().iter().map(|store| store.schema()).collect();
@@ -192,7 +192,7 @@ pub struct SnapshotReport {
     pub keyspace: String,
     /// Its table.
     pub table: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: String,
     /// Bytes of its files that the table does not have any more.
     pub true_size_bytes: u64,
@@ -200,7 +200,7 @@ pub struct SnapshotReport {
     pub size_bytes: u64,
     /// When it was taken.
     pub created_at: String,
-    /// When it expires; `None` is never.
+    /// When it expires; `None` means never.
     pub expires_at: Option<String>,
     /// Whether a repair of Cassandra took it.
     pub ephemeral: bool,

@@ -1,4 +1,4 @@
-//! Reports about statements: their costs, and the share that is traced by chance.
+//! Reports about statements: their costs, and the share of requests that are traced at random.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct StatementsReport {
 /// Costs of the statements of one shape.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementReport {
-    /// Keyspace of its table, or of its unqualified names.
+    /// Keyspace of its table or, without a table, the keyspace of its unqualified names.
     pub keyspace: String,
     /// The text with `?` for each value.
     pub statement: String,
@@ -38,7 +38,7 @@ pub struct StatementReport {
     pub rows_p99: u64,
     /// Tombstones read, 99th percentile.
     pub tombstones_p99: u64,
-    /// Sums of everything that is counted, by the names of EXPLAIN ANALYZE.
+    /// Sums of all counters, by their names in EXPLAIN ANALYZE.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
 }
@@ -105,7 +105,7 @@ impl fmt::Display for StatementsReport {
     }
 }
 
-/// Share of the requests that are traced without being asked to.
+/// Share of the requests that are traced although their clients did not request it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TraceProbabilityReport {
     /// From 0 to 1.

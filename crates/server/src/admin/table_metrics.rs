@@ -1,4 +1,4 @@
-//! Metrics by table, computed at each scrape: sizes, what statements read of it, and their latencies.
+//! Metrics by table, computed at each scrape: sizes, what statements read of the table, and their latencies.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use prometheus_client::registry::Unit;
 use ilion_node::LiveSettings;
 use ilion_node::costs::{ShapeCosts, Stages, StatementCosts, TableCosts, in_seconds};
 
-/// Upper bounds of the buckets, in nanoseconds: powers of two less one, from about 1 us to about 4 s. At these bounds the
+/// Upper bounds of the buckets, in nanoseconds: powers of two minus one, from about 1 us to about 4 s. At these bounds the
 /// histograms of costs are exact.
 const BOUNDS: [u64; 23] = {
     let mut bounds = [0; 23];
@@ -60,7 +60,7 @@ type Name = (String, String);
 pub(super) struct TableMetrics {
     pub costs: Arc<StatementCosts>,
     pub engine: Arc<Engine>,
-    /// The settings, with the largest number of tables (`metrics_tables_max`).
+    /// The settings; `metrics_tables_max` is the largest number of tables.
     pub settings: Arc<LiveSettings>,
 }
 
@@ -166,7 +166,7 @@ fn name_of(facts: &TableFacts) -> Name {
     (facts.keyspace.clone(), facts.table.clone())
 }
 
-/// The tables with the most statements; of those with equally many, the largest. Pure.
+/// The tables with the most statements; among those with equally many, the largest. Pure.
 fn busiest(costs: &BTreeMap<Name, TableCosts>, facts: &[TableFacts], most: usize) -> BTreeSet<Name> {
     let mut all: BTreeMap<Name, (u64, u64)> = BTreeMap::new();
     for facts in facts {

@@ -37,7 +37,7 @@ pub struct TableStats {
     pub data_bytes: u64,
     /// Compressed bytes for each uncompressed byte; `None` if no SSTable is compressed.
     pub compression_ratio: Option<f64>,
-    /// Estimated partitions; one in several SSTables counts once for each.
+    /// Estimated partitions; a partition in several SSTables counts once for each.
     pub estimated_partitions: u64,
     /// Bytes of its memtables.
     pub memtable_bytes: u64,

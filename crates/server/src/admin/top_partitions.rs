@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::TableChoice;
 
-/// What to sample, and for how long.
+/// Which tables to sample, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TopPartitionsOrder {
     /// Only tables of this keyspace.
     pub keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     pub table: Option<String>,
-    /// Length of the sampling.
+    /// Length of the sampling, in milliseconds.
     pub millis: u64,
     /// How many partitions of each list to report.
     pub top: usize,
@@ -40,7 +40,7 @@ pub struct TopPartitionsReport {
     pub write_bytes: Vec<TopPartitionReport>,
 }
 
-/// A partition.
+/// A partition of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopPartitionReport {
     /// `keyspace.table:key`.

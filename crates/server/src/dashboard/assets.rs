@@ -4,8 +4,8 @@ use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// The page may load and request its own origin only, runs no code and no styles that are written inside it, and no other page may frame
-/// it.
+/// Content security policy: the page may load and request its own origin only, has no inline code and no inline styles, and no other
+/// page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 

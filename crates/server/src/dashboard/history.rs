@@ -25,7 +25,7 @@ pub(crate) struct Standing {
     pub millis: u64,
     /// Answered requests by kind.
     pub requests: [u64; KINDS],
-    /// The statements and batches among them by latency; the last count has no upper bound.
+    /// Statements and batches of these requests by latency; the last count has no upper bound.
     pub latencies: [u64; BUCKETS + 1],
     /// Requests that were answered with an error.
     pub errors: u64,
@@ -55,11 +55,11 @@ pub struct Sizes {
 pub struct HistorySample {
     /// When it was taken, in milliseconds since the start of the node.
     pub millis: u64,
-    /// The time that it is about.
+    /// Time since the sample before it.
     pub elapsed_millis: u64,
     /// Answered requests by kind.
     pub requests: [u32; KINDS],
-    /// The statements and batches among them by latency, without zeros at the end.
+    /// Statements and batches of these requests by latency, without zeros at the end.
     pub latencies: Vec<u32>,
     /// Requests that were answered with an error.
     pub errors: u32,
@@ -67,7 +67,7 @@ pub struct HistorySample {
     pub read_bytes: u64,
     /// Bytes written to files.
     pub written_bytes: u64,
-    /// Sizes at its end.
+    /// Sizes when the sample was taken.
     #[serde(flatten)]
     pub sizes: Sizes,
 }
@@ -81,9 +81,9 @@ pub struct HistoryReport {
     pub kept_millis: u64,
     /// Names of the kinds of requests.
     pub kinds: Vec<String>,
-    /// Upper bounds of the counts by latency. What is slower counts in one more.
+    /// Upper bounds of the counts by latency. One further count has the slower requests.
     pub bounds_nanos: Vec<u64>,
-    /// Oldest first.
+    /// The samples, oldest first.
     pub samples: Vec<HistorySample>,
 }
 
@@ -124,7 +124,7 @@ fn growth(before: u64, now: u64) -> u32 {
     u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX)
 }
 
-/// The last samples.
+/// The samples of the last quarter of an hour.
 #[derive(Debug, Default)]
 pub(crate) struct History(Mutex<Kept>);
 
@@ -135,7 +135,7 @@ struct Kept {
 }
 
 impl History {
-    /// Adds a sample up to this standing. The first standing makes none.
+    /// Adds a sample of what happened up to this standing. The first standing makes no sample.
     pub fn add(&self, now: Standing) {
         let mut kept = self.0.lock();
         if let Some(before) = kept.last.replace(now) {

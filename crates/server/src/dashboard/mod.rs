@@ -24,7 +24,7 @@ pub use self::query::{QueryColumn, QueryOrder, QueryReport, QueryStep};
 pub(crate) use self::spectrogram::SpectrogramOrder;
 pub use self::spectrogram::{SlowIo, SlowestOrder, SlowestReport, SpectrogramReport, SpectrumSlot};
 
-/// Routes of the page and its files. They need no token, since they hold no data.
+/// Routes of the page and its files. They need no token, since the files contain no data of the node.
 pub(crate) fn pages<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/", get(assets::index))

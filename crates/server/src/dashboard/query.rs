@@ -17,7 +17,7 @@ use crate::server_node::ServerNode;
 
 /// Rows of a page, if the order has no `page_size`.
 const PAGE_ROWS: u32 = 100;
-/// Largest page.
+/// Largest page, in rows.
 const PAGE_ROWS_MAX: u32 = 5000;
 /// Longer values are cut.
 const VALUE_CHARS_MAX: usize = 10_000;
@@ -30,13 +30,13 @@ pub struct QueryOrder {
     /// Keyspace of unqualified names.
     #[serde(default)]
     pub keyspace: Option<String>,
-    /// Rows of a page.
+    /// Most rows of a page; `None` is 100.
     #[serde(default)]
     pub page_size: Option<u32>,
-    /// The paging state of the previous page.
+    /// The paging state of the previous page; `None` for the first page.
     #[serde(default)]
     pub paging_state: Option<String>,
-    /// Traces the statement.
+    /// Whether the statement is traced.
     #[serde(default)]
     pub trace: bool,
 }
@@ -44,19 +44,19 @@ pub struct QueryOrder {
 /// The answer to a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryReport {
-    /// The columns; empty without a result.
+    /// The columns; empty if the statement returns no rows.
     pub columns: Vec<QueryColumn>,
     /// Values as CQL literals, texts without quotes; `None` is null.
     pub rows: Vec<Vec<Option<String>>>,
-    /// Set if there are more rows: the state for the next page.
+    /// The state for the next page; `None` after the last page.
     pub paging_state: Option<String>,
     /// Warnings for the client.
     pub warnings: Vec<String>,
     /// Time of the execution, including the wait for the commit log.
     pub elapsed_micros: u64,
-    /// The new keyspace, after `USE`.
+    /// The new keyspace after `USE`, else `None`.
     pub keyspace: Option<String>,
-    /// The trace; empty if the order asks for none.
+    /// The trace; empty if the order does not request one.
     #[serde(default)]
     pub trace: Vec<QueryStep>,
 }

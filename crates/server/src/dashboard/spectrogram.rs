@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Most I/Os in a [`SlowestReport`].
 const SLOWEST_MAX: usize = 100;
 
-/// Selects the slots from one on.
+/// Selects the slots from a given one on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct SpectrogramOrder {
     #[serde(default)]
@@ -29,7 +29,7 @@ pub struct SpectrogramReport {
     pub epoch_millis: u64,
     /// The slot that is filled now; it is not part of this report.
     pub current_slot: u32,
-    /// Lower bounds of the steps of latency.
+    /// Lower bounds of the steps of latency, in nanoseconds.
     pub bounds_nanos: Vec<u64>,
     /// Names of the kinds of I/O.
     pub kinds: Vec<String>,
@@ -89,16 +89,16 @@ pub struct SlowestOrder {
     pub from: u32,
     /// Last slot.
     pub to: u32,
-    /// Least latency.
+    /// Least latency, in nanoseconds.
     #[serde(default)]
     pub min_nanos: u64,
-    /// Greatest latency.
+    /// Greatest latency, in nanoseconds.
     #[serde(default = "longest")]
     pub max_nanos: u64,
     /// Only these kinds of I/O, separated by commas; `None` is all.
     #[serde(default)]
     pub kinds: Option<String>,
-    /// Only files of this `keyspace.table`.
+    /// Only files of this `keyspace.table`; `None` is all.
     #[serde(default)]
     pub table: Option<String>,
 }
@@ -115,7 +115,7 @@ fn longest() -> u64 {
     u64::MAX
 }
 
-/// The slowest reads, writes and syncs in a rectangle, as far as they are kept.
+/// The slowest reads, writes and syncs in a rectangle, of those that the node has kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowestReport {
     /// Slowest first.

@@ -1,8 +1,8 @@
 //! A session: the state of one client that its connection, the workers and the commit log share.
 //!
-//! A request counts from its decoding until its answer is queued; an answer counts until the socket has taken it. Over either
-//! limit, nothing more is read from the socket. So the memory of a client is bounded, however slowly it reads and however fast it
-//! sends. All of it counts in the budget of all clients, too (`client_memory`).
+//! A request counts from its decoding until its answer is queued; an answer counts until the socket has taken it. While either
+//! limit is reached, the connection reads no more from the socket. So the memory of a client is bounded, however slowly it reads and
+//! however fast it sends. All of it counts in the budget of all clients, too (`client_memory`).
 
 mod outbox;
 mod sent_metadata;
@@ -40,7 +40,7 @@ impl Wire {
         self.compression.filter(|_| self.version < Version::V5)
     }
 
-    /// Packs whole envelopes for the wire: into segments in v5.
+    /// Packs whole envelopes for the wire; in v5, into segments.
     pub fn pack(self, envelopes: Vec<u8>) -> Vec<u8> {
         if self.version < Version::V5 || envelopes.is_empty() {
             return envelopes;
@@ -50,7 +50,7 @@ impl Wire {
         out
     }
 
-    /// Packs one envelope with large shared parts. They are copied only if segments are compressed. Requires: envelopes are not
+    /// Packs one envelope with large shared parts. The parts are copied only if segments are compressed. Requires: envelopes are not
     /// compressed.
     pub fn pack_shared(self, envelope: Rope) -> Rope {
         if self.version < Version::V5 {
@@ -64,14 +64,14 @@ impl Wire {
 
 /// A request for a worker.
 pub(crate) enum Work {
-    /// Not decoded yet.
+    /// A request that is not decoded yet.
     Frame {
         frame: Frame,
         received_nanos: u64,
-        /// What it has waited for; `None` if no thread has begun it.
+        /// The bytes that it has waited for; `None` if no thread has begun the request.
         begun: Option<Box<Begun>>,
     },
-    /// Decoded, and moved to the threads for heavy statements.
+    /// A decoded request, moved to the threads for heavy statements.
     Heavy {
         request: Box<RequestFrame>,
         cost: InFlight,
@@ -82,13 +82,13 @@ pub(crate) enum Work {
 /// A request that waited for the disk. It is executed again from its beginning.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    /// When a thread took it first.
+    /// When a thread first took it, in nanoseconds of the monotonic clock.
     pub started_nanos: u64,
     pub given: Given,
 }
 
 impl Work {
-    /// Version and stream of its answer, and its size.
+    /// Protocol version and stream id of the answer, and the size of the request.
     pub fn stream_and_size(&self) -> (Version, i16, InFlight) {
         match self {
             Self::Frame { frame, .. } => (frame.version, frame.stream, InFlight::of(frame)),
@@ -151,7 +151,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client that has not logged in.
+    /// The state of a client that has not logged in.
     fn anonymous() -> Self {
         let state = ClientState {
             identity: Identity::Anonymous,
@@ -169,7 +169,7 @@ pub(crate) struct Session {
     pub id: u64,
     pub peer: SocketAddr,
     limits: SessionLimits,
-    /// Its share of the memory for all clients.
+    /// The connection's share of the memory for all clients.
     pub account: Account,
     stage: AtomicU8,
     /// Locked only to copy, never while a statement runs.
@@ -187,7 +187,7 @@ pub(crate) struct Session {
     request_bytes: AtomicUsize,
     /// Requests since the connection was opened.
     pub request_count: AtomicU64,
-    /// Bits of [`EventKind`]s.
+    /// Set of the [`EventKind`]s that the client registered for, as bits.
     events: AtomicU8,
     pub sent_metadata: SentMetadata,
 }
@@ -197,7 +197,7 @@ pub(crate) struct Session {
 pub(crate) enum SentBy {
     /// The calling thread.
     Caller,
-    /// The task of the connection, since the caller may not spend a system call.
+    /// The task of the connection, since a system call would take the caller too long.
     ConnectionTask,
 }
 
@@ -244,7 +244,7 @@ impl Session {
         self.stage.store(stage as u8, SeqCst);
     }
 
-    /// True if requests are refused at once while memory is short.
+    /// True if requests are refused at once on overload.
     pub fn throws_on_overload(&self) -> bool {
         self.throws_on_overload.load(Relaxed)
     }
@@ -258,7 +258,7 @@ impl Session {
         self.client.lock().clone()
     }
 
-    /// The wire format and client state for a worker; `None` before STARTUP.
+    /// The wire format and client state, for a worker; `None` before STARTUP.
     pub fn enter(&self) -> Option<(Wire, ClientState)> {
         let client = self.client.lock();
         Some((client.wire?, client.state.clone()))
@@ -326,7 +326,7 @@ impl Session {
         };
         self.account.change(before, outbox.queued_bytes());
         drop(outbox);
-        // The connection's own task meets the same error of the socket and handles it.
+        // On an error, the connection's own task gets the same error of the socket and handles it.
         if !matches!(sent, Ok(Remainder::Nothing)) {
             self.wake_sender.notify_one();
         }
@@ -354,7 +354,7 @@ impl Session {
             return self.outbox.lock().park(work, self.limits.queued_bytes_max);
         }
         self.outbox.lock().park(work, 0)?;
-        // No bytes may be left to send, so the task must be woken to resume the work.
+        // If no bytes are left to send, nobody else would wake the task that resumes the work.
         self.wake_sender.notify_one();
         Ok(())
     }
@@ -364,7 +364,7 @@ impl Session {
         self.outbox.lock().has_parked()
     }
 
-    /// Takes all parked work, even without room for it.
+    /// Takes all parked work, even if the client has not read its answers.
     pub fn take_parked(&self) -> Vec<Work> {
         self.outbox.lock().unpark(usize::MAX)
     }
@@ -428,7 +428,7 @@ impl Session {
             return;
         }
         self.reader_waits.store(true, SeqCst);
-        // It may have become true before the flag was set.
+        // `is_done` may have become true before the flag was set.
         if !is_done(self) {
             self.wake_reader.notified().await;
         }
@@ -437,7 +437,7 @@ impl Session {
 
     pub fn facts(&self) -> ClientFacts {
         let client = self.client();
-        // In a statement of its own, which releases the lock.
+        // A statement of its own, so that the lock is released before the next one.
         let tls = self.outbox.lock().tls_facts();
         ClientFacts {
             peer: self.peer,

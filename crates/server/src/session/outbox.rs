@@ -25,14 +25,14 @@ pub(super) struct Outbox {
     /// `None` when the connection is closed.
     stream: Option<Arc<Socket>>,
     chunks: VecDeque<Chunk>,
-    /// Bytes of the first chunk that are sent.
+    /// Number of bytes of the first chunk that are already sent.
     sent: usize,
     queued_bytes: usize,
     /// Bytes sent since the connection was opened.
     left_bytes: u64,
-    /// Times of answers whose first byte is not sent, with the offset of that byte in the stream.
+    /// Times of answers whose first byte is not sent yet, with the offset of that byte since the connection was opened.
     times: VecDeque<(u64, AnswerTimes)>,
-    /// The socket was full at the last attempt.
+    /// Whether the socket was full at the last attempt.
     is_stuck: bool,
     parked: Vec<Work>,
 }
@@ -168,7 +168,7 @@ impl Outbox {
         }
     }
 
-    /// Parks work if the client has left this much unread. Otherwise returns the work as an error.
+    /// Parks work if at least `queued_max` bytes are queued. Otherwise returns the work as an error.
     pub fn park(&mut self, work: Vec<Work>, queued_max: usize) -> Result<(), Vec<Work>> {
         if self.queued_bytes < queued_max {
             return Err(work);

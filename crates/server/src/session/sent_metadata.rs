@@ -6,7 +6,7 @@
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-/// Upper limit of remembered statements. When it is reached, all are dropped, and clients must prepare them again.
+/// Most remembered statements. When the limit is reached, all are dropped, and clients must prepare them again.
 const STATEMENTS_MAX: usize = 1024;
 
 type Id = [u8; 16];

@@ -1,4 +1,4 @@
-//! `system_views` about clients, prepared statements, thread pools and queries.
+//! Tables of `system_views` about clients, prepared statements, thread pools and queries.
 //!
 //! Compat: names of rows are those of Cassandra 5.0.
 
@@ -119,7 +119,7 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
         .collect()
 }
 
-/// Compat: `QueriesTable`. Statements that take moments only (reads and writes by key) are left out.
+/// Compat: `QueriesTable`. Reads and writes by key, which take moments only, are left out.
 pub(super) fn queries(running: Vec<(String, RunningRequest)>, now_nanos: u64) -> Vec<VirtualRow> {
     let micros = |from: u64, to: u64| bigint(to.saturating_sub(from) / 1000);
     running

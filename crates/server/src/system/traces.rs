@@ -39,7 +39,7 @@ impl TraceStore for StoredTraces {
 }
 
 impl StoredTraces {
-    /// Traces of this node, stored for `ttl`; zero is for ever.
+    /// Stores traces of this node for `ttl`; zero means for ever.
     pub fn new(env: Arc<dyn Env>, store: Arc<dyn Store>, node: SocketAddr, ttl: Duration) -> Self {
         Self {
             env,
@@ -112,7 +112,7 @@ impl StoredTraces {
         let mut ticks = 0;
         let events = trace.events.iter().map(|event| {
             let elapsed_micros = event.elapsed_nanos / 1000;
-            // The ids of events ascend, and drivers show the times of the ids.
+            // The ids of events must ascend, and drivers show the times of the ids.
             let at = u64::try_from(trace.started_micros).unwrap_or(0) + elapsed_micros;
             ticks = (at * 10 + UUID_TICKS_BEFORE_EPOCH).max(ticks + 1);
             let cells = [

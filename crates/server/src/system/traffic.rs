@@ -1,7 +1,7 @@
 //! `system_views.internode_inbound` and `internode_outbound` of a node of a cluster: a row for each other node.
 //!
-//! Compat: the columns of Cassandra 5.0.9. What Ilion does not have is 0: memory that is reserved for one node, frames that are repaired,
-//! requests that wait on one side. `scheduled` are all requests, since none is executed at once.
+//! Compat: the columns of Cassandra 5.0.9. Columns about things that Ilion does not have are 0: memory that is reserved for one node,
+//! frames that are repaired, requests that wait on one side. `scheduled` counts all requests, since none is executed at once.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use crate::bench::template::Template;
 use crate::bench::work::{Phase, Plan, Work, wrong_answer};
 use ilion_client::Connection;
 
-/// The counts of one client.
+/// The counting updates of one client.
 pub struct Counts {
     plan: Arc<Plan>,
     phase: Arc<Phase>,

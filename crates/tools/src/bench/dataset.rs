@@ -20,7 +20,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// The rows of a seed, with values of this size.
+    /// The rows of a seed, with values of this many bytes.
     pub fn new(seed: u64, value_size: u32) -> Self {
         Self {
             seed,
@@ -41,7 +41,7 @@ impl Dataset {
         key
     }
 
-    /// The row with this key; `None` if the key belongs to another seed.
+    /// The number of the row with this key; `None` if the key belongs to another seed.
     pub fn row_of(&self, key: &[u8]) -> Option<u64> {
         let (tag, spread) = key.split_first_chunk::<2>()?;
         let spread = u64::from_be_bytes(spread.try_into().ok()?);
@@ -103,8 +103,8 @@ pub fn mix(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The inverse of an odd number modulo 2^64: each step of Newton's method doubles the correct bits, of which there are three at
-/// the start.
+/// The inverse of an odd number modulo 2^64. The start has three correct bits, and each step of Newton's method doubles their
+/// number.
 const fn inverse(odd: u64) -> u64 {
     let mut guess = odd;
     let mut step = 0;

@@ -14,7 +14,7 @@ use crate::bench::work::{Crowd, Work};
 /// The number of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Load {
-    /// Connections, or threads when embedded.
+    /// Number of connections; embedded, of threads.
     pub clients: u16,
     /// Requests under way on each connection; 1 when embedded.
     pub in_flight: u16,
@@ -35,7 +35,7 @@ pub struct Rate {
     pub operations: u64,
     /// Rows written or read.
     pub rows: u64,
-    /// Duration.
+    /// Duration in seconds.
     pub secs: f64,
     /// Answers per second.
     pub per_sec: f64,
@@ -43,7 +43,7 @@ pub struct Rate {
     pub p50_micros: f64,
     /// The 99th percentile of the latency.
     pub p99_micros: f64,
-    /// Bytes read from files for each operation, as counted by the store.
+    /// Bytes read from files for each operation, as counted by the store; `None` if the store does not report them.
     pub read_bytes: Option<f64>,
     /// Bytes read by system calls of the store's process for each operation, including the requests themselves.
     pub read_bytes_by_calls: Option<f64>,

@@ -3,7 +3,7 @@
 //!
 //! The published account (2013): with an index that writes do not read, one node did 11 % more writes per second on a hot table.
 //! Here a table is written once for each choice of indexes. Then half of its rows get other values, so that entries become
-//! stale, and rows are selected by value. Compaction of the tables is off, so that all reads during the writes are due to them.
+//! stale, and rows are selected by value. Compaction of the tables is off, so that all reads during the writes are caused by the writes.
 
 pub mod args;
 mod report;
@@ -25,7 +25,7 @@ use crate::bench::job::{Job, Until};
 use crate::bench::store::{Host, Store};
 use crate::bench::table::{publish, say};
 
-/// Longest build of the index of an empty table.
+/// Longest build of the index of an empty table, in seconds.
 const BUILD_SECS_MAX: u64 = 60;
 
 /// Runs the experiment.

@@ -86,7 +86,7 @@ pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
     if !args.store.embedded {
         variants.push(measure(&store, "the server's")?);
     }
-    // A directory can be open only once.
+    // A directory can be opened only once at a time.
     drop(store);
     for text in args.variant.iter().filter(|_| args.store.embedded) {
         let (name, settings) = parse_variant(text)?;
@@ -196,7 +196,7 @@ fn measure(
     })
 }
 
-/// Measures both kinds in turn. The first turn only fills caches.
+/// Measures both kinds of keys alternately. The first round only fills caches.
 fn pair(
     store: &Store,
     args: &E3Args,

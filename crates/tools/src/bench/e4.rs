@@ -1,8 +1,8 @@
 //! Experiment 4, reads after a burst of writes: 8 clients insert small rows, then point reads and range reads of two rows are
-//! measured directly after it, after a pause, and after a major compaction.
+//! measured directly after the burst, after a pause, and after a major compaction.
 //!
-//! The published account (2011): 100 million rows of 50 bytes left 108 SSTables. Directly after, range reads ran at 0.9 % of the
-//! rate after the major compaction, point reads at 38 %.
+//! The published account (2011): 100 million rows of 50 bytes left 108 SSTables. Directly after the burst, range reads ran at 0.9 % of
+//! the rate after the major compaction, point reads at 38 %.
 
 pub mod args;
 mod report;

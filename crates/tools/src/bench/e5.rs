@@ -79,7 +79,7 @@ fn measure(store: &Store, args: &E5Args, columns: u16, schema: Schema) -> anyhow
     Ok(BlobCase::new(&blobs, rate, cached, store.sstables(&table)?))
 }
 
-/// BlobWrites all rows, and compacts them into one SSTable if the store can compact.
+/// Writes all rows, and compacts them into one SSTable if the store can compact.
 fn write(store: &Store, args: &E5Args, blobs: &Arc<Blobs>, table: &str) -> anyhow::Result<()> {
     let with = args
         .with

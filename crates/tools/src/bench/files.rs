@@ -77,7 +77,7 @@ impl TableFiles {
         Ok(size_bytes(env, &self.list(env)?))
     }
 
-    /// Asks the kernel to drop the pages of the files, and returns what is left: mapped and dirty pages stay.
+    /// Asks the kernel to drop the pages of the files, and returns how much is still cached: mapped and dirty pages stay.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -85,8 +85,8 @@ impl TableFiles {
         Ok(drop_page_cache(env, &self.list(env)?))
     }
 
-    /// Reads the files into the page cache, and returns what is there. The kernel may have dropped pages that were not read for a while
-    /// (DAMON), even if memory is free.
+    /// Reads the files into the page cache, and returns how much is cached. The kernel may have dropped pages that were not read for a
+    /// while (DAMON), even if memory is free.
     ///
     /// # Errors
     /// The directory or a file cannot be read.

@@ -30,7 +30,7 @@ pub trait Job: Send + Sync {
     fn check(&self, number: u64, rows: &[Cells<'_>]) -> Result<u64, String>;
 }
 
-/// When to stop.
+/// When a job ends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Until {
     /// After the operations with these numbers.
@@ -39,7 +39,7 @@ pub enum Until {
     Secs(f64),
 }
 
-/// Gives out the numbers of operations until it is time to stop.
+/// Gives the numbers of operations to the clients until the job ends.
 pub struct Turns {
     env: Arc<dyn Env>,
     next: AtomicU64,
@@ -50,7 +50,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Starts the time.
+    /// Starts the clock.
     pub fn new(env: &Arc<dyn Env>, until: &Until) -> Self {
         let (numbers, deadline_nanos) = match until {
             Until::Operations(numbers) => (numbers.clone(), u64::MAX),
@@ -71,7 +71,7 @@ impl Turns {
         }
     }
 
-    /// Works with a bar that shows how far the turns are.
+    /// Runs `work` with a bar that shows how many operations were begun.
     pub fn with_bar<T>(&self, work: impl FnOnce() -> T) -> T {
         if self.deadline_nanos == u64::MAX {
             let done = || self.next.load(Ordering::Relaxed).saturating_sub(self.first);
@@ -98,7 +98,7 @@ pub struct JobOnSocket {
     job: Arc<dyn Job>,
     turns: Arc<Turns>,
     request: Template,
-    /// The number of the operation of each slot.
+    /// The number of the current operation of each slot.
     numbers: Vec<u64>,
 }
 

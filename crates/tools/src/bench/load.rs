@@ -14,7 +14,7 @@ use ilion_client::Connection;
 /// Creates the work of a client, for example by preparing its statement.
 pub type MakeWork<'a> = &'a dyn Fn(&mut Connection) -> anyhow::Result<Box<dyn Work + Send>>;
 
-/// Runs work on all connections. All are opened, and their statements prepared, before the first operation.
+/// Runs work on all connections. All connections are opened, and their statements prepared, before the first operation.
 pub fn run_clients(env: &Arc<dyn Env>, crowd: &Crowd, make_work: MakeWork<'_>) -> anyhow::Result<Tally> {
     let clients: Vec<Client> = (0..crowd.clients)
         .map(|_| Client::open(env, crowd, make_work))
@@ -85,7 +85,7 @@ impl Client {
     fn send(&mut self, free: &mut Vec<usize>) -> anyhow::Result<()> {
         let now = self.env.monotonic_nanos();
         while let Some(slot) = free.pop() {
-            // A slot without work is no longer used. Another slot may still have pages to read.
+            // A slot without work is not used again. Another slot may still have pages to read.
             if self.work.next(slot, &mut self.connection.output)? {
                 self.sent_nanos[slot] = Some(now);
                 self.under_way += 1;

@@ -14,7 +14,7 @@ const FILE_MAX_BYTES: usize = 64 << 10;
 pub struct Usage {
     /// CPU time of all threads so far, in user and system mode.
     pub cpu_secs: f64,
-    /// Resident memory now.
+    /// Current resident memory.
     pub memory_bytes: u64,
     /// Largest resident memory since the process began.
     pub memory_peak_bytes: u64,
@@ -48,7 +48,7 @@ pub struct Transferred {
     pub by_calls: u64,
     /// From the disk.
     pub from_disk: u64,
-    /// To the disk, or to pages that the system will write there.
+    /// To the disk, or to pages that the system will write to the disk.
     pub to_disk: u64,
 }
 
@@ -70,7 +70,7 @@ impl Transferred {
         Some(Self {
             by_calls: field("rchar:")?,
             from_disk: field("read_bytes:")?,
-            // Pages that were dropped before they were written, since their file was removed.
+            // Subtracts pages that were dropped before they were written, since their file was removed.
             to_disk: field("write_bytes:")?.saturating_sub(field("cancelled_write_bytes:").unwrap_or(0)),
         })
     }

@@ -15,7 +15,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 pub struct Measurement {
     /// Counts of all clients.
     pub tally: Tally,
-    /// Duration.
+    /// Duration of the run.
     pub elapsed_nanos: u64,
     /// Usage of the server before the run, if its process is known.
     pub server_before: Option<Usage>,
@@ -129,7 +129,7 @@ fn per_million(secs: f64, operations: u64) -> f64 {
     ratio(secs * 1e6, operations as f64)
 }
 
-/// Zero instead of infinity if no operation was done.
+/// The quotient; zero instead of infinity if no operation was executed.
 fn ratio(value: f64, by: f64) -> f64 {
     if by == 0.0 { 0.0 } else { value / by }
 }

@@ -13,7 +13,7 @@ use crate::bench::read::check_values;
 use crate::bench::work::{Phase, Plan, Work, wrong_answer};
 use ilion_client::{Connection, request_frame};
 
-/// The part of a scan that one client does.
+/// The part of a scan that one client reads.
 pub struct Scan {
     plan: Arc<Plan>,
     phase: Arc<Phase>,
@@ -90,7 +90,7 @@ impl Work for Scan {
 }
 
 impl RangePosition {
-    /// The start of one of `count` ranges that cover the ring.
+    /// The position at the start of range `index`, of `count` ranges that cover the ring.
     fn range(index: u64, count: u32) -> Self {
         let after = bound(index, count);
         Self {
@@ -101,8 +101,8 @@ impl RangePosition {
         }
     }
 
-    /// Checks a page and stores the position of the next one. The lower bound of the range stays: servers tie the paging state to
-    /// the statement and its values.
+    /// Checks a page and stores the position of the next one. The lower bound of the range does not change: servers tie the paging state
+    /// to the statement and its values.
     fn advance(&mut self, dataset: &Dataset, rows: &Rows) -> Result<u64, String> {
         for row in rows.rows() {
             self.seen = check_row(dataset, &row, self.seen, self.last)?;

@@ -30,7 +30,7 @@ pub struct Inserts(pub Arc<SmallRows>);
 pub struct Points {
     /// All rows.
     pub rows: Arc<SmallRows>,
-    /// Rows that are read in turn; `None`: random rows.
+    /// Rows that are read in turn; `None` reads random rows.
     pub chosen: Option<Vec<u64>>,
 }
 
@@ -163,7 +163,7 @@ impl Ranges {
     }
 }
 
-/// The share of the ring, as far as the dataset has keys, after a token.
+/// The share of the ring after a token. The ring counts only as far as the dataset has keys.
 fn share_behind(token: &Token) -> f64 {
     match token {
         Token::Murmur3(token) => (i64::MAX as f64 - *token as f64) / u64::MAX as f64,

@@ -1,19 +1,19 @@
-//! The soak: a mix of reads and writes for as long as asked, watched second by second.
+//! The soak: a mix of reads and writes for a given time, measured second by second.
 //!
-//! Short figures hide what a store does in its fourth hour. The mixes are those of YCSB (Cooper and others, 2010), on the five columns of
-//! the other benchmarks. A line a second says what clients, memory and files did; the summary has the slowest second, the longest wait,
-//! and what was written and kept for what clients wrote. Every answer is checked.
+//! Short runs do not show what a store does in its fourth hour. The mixes are those of YCSB (Cooper and others, 2010), on the five columns
+//! of the other benchmarks. Each second a line shows the operations of clients, the memory and the files; the summary has the slowest
+//! second, the longest latency, and the bytes that were written and stored for each byte of clients. Every answer is checked.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `args` | arguments |
-//! | `mix` | which operation comes next |
-//! | `choice` | which row it takes |
+//! | `mix` | the kind of the next operation |
+//! | `choice` | the row of an operation |
 //! | `rows` | statements, values with versions, and checks of answers |
-//! | `turns` | gives out operations, at a rate if there is one |
+//! | `turns` | gives operations to clients, at a rate if there is one |
 //! | `clients` | the loops of clients, over the socket and embedded |
-//! | `seconds` | what clients saw, second by second |
-//! | `watch` | the lines, with what the process and its files took |
+//! | `seconds` | latencies of clients since the last look |
+//! | `watch` | the lines, with the resources of the process and its files |
 //! | `report` | the summary |
 
 pub mod args;

@@ -38,11 +38,11 @@ pub type Judge<'a> = &'a mut dyn FnMut(&[Cells<'_>]) -> Result<u64, String>;
 
 /// A prepared statement of a database in this process.
 pub trait Prepared: Send + Sync {
-    /// Executes it with serialized values; calls `judge` with all rows.
+    /// Executes the statement with serialized values; calls `judge` with all rows.
     fn execute(&self, values: &[&[u8]], judge: Judge<'_>) -> anyhow::Result<Result<u64, String>>;
 }
 
-/// Operations of a store beside CQL.
+/// Operations of a store besides CQL.
 pub trait Admin: Send + Sync {
     /// Writes a table's memtables to disk.
     fn flush(&self, keyspace: &str, table: &str) -> anyhow::Result<()>;
@@ -140,12 +140,12 @@ impl Store {
         self.embedded.as_ref()
     }
 
-    /// The server, and who logs in there.
+    /// The server, and the role that logs in.
     pub fn target(&self) -> Target {
         Target::new(&self.args.host, self.args.port, &self.args.login)
     }
 
-    /// The table with its keyspace.
+    /// The name of a table, with its keyspace.
     pub fn qualified(&self, table: &str) -> String {
         format!("{}.{table}", self.args.keyspace)
     }
@@ -231,7 +231,7 @@ impl Store {
         Some(TableFiles::new(data, &self.args.keyspace, table))
     }
 
-    /// Bytes read so far.
+    /// Bytes that the store has read so far.
     ///
     /// # Errors
     /// The store does not answer, or there is no such process.
@@ -261,7 +261,7 @@ impl Store {
         usage.transpose()
     }
 
-    /// What the store's process has read and written; `None` if the process is unknown.
+    /// Bytes that the store's process has read and written; `None` if the process is unknown.
     ///
     /// # Errors
     /// There is no such process.

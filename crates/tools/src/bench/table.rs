@@ -77,7 +77,7 @@ pub fn number(value: f64) -> String {
     format!("{sign}{out}")
 }
 
-/// The number, or a dash.
+/// Prints the number; a dash for `None`.
 pub fn number_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }

@@ -1,4 +1,4 @@
-//! [`Watcher`]: a thread that looks at a run until the run is over.
+//! [`Watcher`]: a thread that observes a run until the run is over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ pub struct Watcher<T> {
     thread: thread::JoinHandle<T>,
 }
 
-/// Whether the run is over, for the thread.
+/// Tells the thread whether the run is over.
 #[derive(Clone, Default)]
 pub struct IsOver(Arc<AtomicBool>);
 
@@ -35,7 +35,7 @@ impl<T: Send + 'static> Watcher<T> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// The system cannot start a thread.
     pub fn start(watch: impl FnOnce(&IsOver) -> T + Send + 'static) -> anyhow::Result<Self> {
         let is_over = IsOver::default();
         let seen = is_over.clone();
@@ -46,7 +46,7 @@ impl<T: Send + 'static> Watcher<T> {
         Ok(Self { is_over, thread })
     }
 
-    /// The run is over: ends the thread, and returns what it has seen.
+    /// Ends the thread, since the run is over, and returns its result.
     ///
     /// # Errors
     /// The thread panicked.

@@ -13,7 +13,7 @@ use ilion_client::Target;
 /// The server, and the number of concurrent requests.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// The server, and who logs in there.
+    /// The server, and the role that logs in.
     pub target: Target,
     /// Connections.
     pub clients: u16,
@@ -28,7 +28,7 @@ pub struct Plan {
     pub crowd: Crowd,
     /// What to run.
     pub workload: Workload,
-    /// The level of all requests.
+    /// The consistency level of all requests.
     pub consistency: Consistency,
     /// Write: only rows that do not exist.
     pub if_not_exists: bool,
@@ -38,14 +38,14 @@ pub struct Plan {
     pub keys: u64,
     /// Scan: rows in a page.
     pub page_rows: u32,
-    /// Scan: ranges of the ring.
+    /// Scan: number of ranges into which the ring is cut.
     pub ranges: u32,
     /// Seed of the order of reads.
     pub seed: u64,
     keyspace: String,
 }
 
-/// Operations that the clients take one by one.
+/// A number of operations, which the clients take one by one.
 #[derive(Debug)]
 pub struct Phase {
     next: AtomicU64,
@@ -64,7 +64,7 @@ pub trait Work {
     fn observe(&mut self, _slot: usize, _sent_nanos: u64, _now_nanos: u64) {}
 }
 
-/// The error of the server, or that an answer has not the kind that the statement wants.
+/// Describes a wrong answer: the error of the server, or that the answer has the wrong kind for the statement.
 pub fn wrong_answer(statement: &str, response: &Response) -> String {
     match response {
         Response::Error(error) => error.to_string(),
@@ -93,7 +93,7 @@ impl Plan {
         }
     }
 
-    /// The table with its keyspace.
+    /// The name of the table, with its keyspace.
     pub fn table(&self) -> String {
         let table = match self.workload {
             Workload::Count => "counter1",
@@ -129,7 +129,7 @@ impl Plan {
 }
 
 impl Phase {
-    /// The phase before the measurement; `None` without one.
+    /// The phase before the measurement; `None` if there is none.
     pub fn warm_up(args: &BenchArgs) -> Option<Self> {
         (args.warm_up > 0).then(|| Self::new(args, args.warm_up))
     }
@@ -154,12 +154,12 @@ impl Phase {
         }
     }
 
-    /// Works with a bar that shows how far the phase is.
+    /// Runs `work` with a bar that shows how far the phase is.
     pub fn with_bar<T>(&self, label: &str, work: impl FnOnce() -> T) -> T {
         while_counting(label, self.limit, || self.next.load(Ordering::Relaxed), work)
     }
 
-    /// The number of the next operation (scan: of the next range).
+    /// The number of the next operation (scan: of the next range); `None` at the end.
     pub fn take(&self) -> Option<u64> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         (number < self.limit).then_some(number)

@@ -55,7 +55,7 @@ impl Work for Writes {
     fn check(&mut self, _slot: usize, response: Response) -> Result<u64, String> {
         match response {
             Response::Result(ResultBody::Void) => Ok(1),
-            // Whether it was applied: not if the row was there.
+            // A conditional INSERT returns the column `[applied]`, which is false if the row existed. Both outcomes are right.
             Response::Result(ResultBody::Rows(_)) if self.plan.if_not_exists => Ok(1),
             other => Err(wrong_answer("INSERT", &other)),
         }

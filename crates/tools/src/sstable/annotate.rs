@@ -122,7 +122,7 @@ fn big_endian(bytes: &[u8]) -> String {
     integer(bytes).to_string()
 }
 
-/// Context for errors.
+/// Context for errors: the position in the file.
 fn at(position: u64) -> String {
     format!("reading on from byte {position}")
 }

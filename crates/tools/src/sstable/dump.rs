@@ -21,7 +21,7 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &DumpArguments, out: &mut dyn W
     print(env, arguments, env.now_secs(), out)
 }
 
-/// Prints; `now_secs` decides what is expired.
+/// Prints partitions; cells are shown as expired if they have expired at `now_secs`.
 pub(super) fn print(
     env: &Arc<dyn Env>,
     arguments: &DumpArguments,
@@ -75,7 +75,7 @@ impl Printer<'_> {
         } else {
             self.wanted()
         };
-        // Print what was read before an error.
+        // If an error occurred, the partitions before it are printed first.
         self.write()?;
         outcome?;
         if self.arguments.keys_only || !(self.arguments.lines || self.arguments.debug) {

@@ -44,7 +44,7 @@ pub(super) fn parse_key(table: &TableSchema, text: &str) -> anyhow::Result<Bytes
 
 fn parse_component(ty: &CqlType, text: &str) -> Result<Vec<u8>, ilion_types::Error> {
     match ty {
-        // These types are printed as hex.
+        // Keys of these types are printed as hex.
         _ if ty.is_collection() || matches!(ty, CqlType::Vector { .. }) => CqlType::Blob.parse_plain(text),
         _ => ty.parse_plain(text),
     }

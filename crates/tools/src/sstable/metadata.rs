@@ -36,7 +36,7 @@ pub(super) fn run(
     print(env, arguments, env.now_secs(), out)
 }
 
-/// Prints; `now_secs` is the time for the estimate of droppable tombstones.
+/// Prints the content; `now_secs` is the time for the estimate of droppable tombstones.
 pub(super) fn print(
     env: &std::sync::Arc<dyn Env>,
     arguments: &MetadataArguments,

@@ -1,8 +1,8 @@
 //! A scan that fails if partitions or rows are out of order. Merges and writers rely on the order, and a file without checksums may
 //! be damaged.
 //!
-//! Plain partitions and rows are visited in place as long as they are in order. The first one out of order is left to the ordinary
-//! read, whose error has its position.
+//! Plain partitions and rows are visited in place as long as they are in order. The ordinary read handles the first one that is out of
+//! order, since its error has the position.
 
 mod order;
 mod shown;
@@ -18,7 +18,7 @@ use super::source::Source;
 use order::Order;
 use shown::{OrderedPartitions, OrderedRows};
 
-/// Partitions, rows and markers in order, each deleted range closed.
+/// Reads partitions, rows and markers in order; fails if a deleted range is not closed at the end of its partition.
 pub(super) struct OrderedScan {
     scan: DataScan,
     order: Order,
@@ -28,7 +28,7 @@ pub(super) struct OrderedScan {
 }
 
 impl OrderedScan {
-    /// A scan of a source, with rows of a table that may have more columns.
+    /// A scan of a source. Its rows are those of the schema's table, which may have more columns than the source.
     pub(super) fn new(source: &Source, schema: &OutputSchema) -> anyhow::Result<Self> {
         let sstable = &source.sstable;
         Ok(Self {

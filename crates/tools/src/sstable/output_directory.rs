@@ -36,7 +36,7 @@ impl OutputFormat {
         }
     }
 
-    /// The format of a file, or the next newer format that can be written.
+    /// The format of a file or, if that cannot be written, the next newer format.
     pub(super) fn like(descriptor: &Descriptor) -> Self {
         match descriptor.format {
             Format::Bti => Self::Da,
@@ -81,7 +81,7 @@ impl OutputDirectory {
 
     /// Begins an SSTable.
     pub(super) fn begin(&mut self, format: OutputFormat, schema: &OutputSchema) -> anyhow::Result<Output> {
-        // The directory is not created earlier, so that a refused command leaves none behind.
+        // Created as late as possible, so that a refused command leaves no directory.
         if !self.env.exists(&self.directory) {
             self.env.create_dir_all(&self.directory)?;
         }
@@ -108,7 +108,7 @@ fn absolute(directory: &Path) -> PathBuf {
     std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
 }
 
-/// An SSTable that is being written. Dropping an unfinished one removes it.
+/// An SSTable that is being written. Dropping an unfinished SSTable removes its files.
 pub(super) struct Output {
     descriptor: Descriptor,
     writer: Option<SSTableWriter>,
@@ -167,7 +167,7 @@ impl Output {
         self.writer.as_mut().context("the SSTable is finished")
     }
 
-    /// Makes it durable; `None` if it has no partition.
+    /// Makes the SSTable durable; returns `None` if it has no partition.
     pub(super) fn finish(mut self) -> anyhow::Result<Option<Descriptor>> {
         if self.partitions() == 0 {
             return Ok(None);
@@ -215,7 +215,7 @@ impl Drop for Output {
         if let Some(writer) = self.writer.take() {
             writer.abandon();
         }
-        // If this fails, the next start removes the files by the log.
+        // If this fails, the transaction log makes the next start of a node remove the files.
         if let Some(transaction) = self.transaction.take() {
             let _ = transaction.abort();
         }

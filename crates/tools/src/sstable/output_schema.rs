@@ -13,7 +13,7 @@ use ilion_sstable::{
 };
 use ilion_types::Partitioner;
 
-/// Table and options of what is written.
+/// Table and options of the new SSTables.
 #[derive(Clone)]
 pub(super) struct OutputSchema {
     pub(super) table: Arc<TableSchema>,
@@ -21,7 +21,7 @@ pub(super) struct OutputSchema {
 }
 
 impl OutputSchema {
-    /// The schema for SSTables of one table. Where they differ, the newest decides.
+    /// The schema for SSTables of one table. Where these differ, the newest SSTable decides.
     pub(super) fn of(env: &dyn Env, sources: &[(&Descriptor, &Statistics)]) -> anyhow::Result<Self> {
         let mut newest_first = sources.to_vec();
         newest_first.sort_by_key(|(_, statistics)| std::cmp::Reverse(statistics.stats.max_timestamp_micros));
@@ -157,7 +157,7 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
     }
 }
 
-/// The common value; `None` if they differ.
+/// The value that all have in common; `None` if they differ.
 fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)

@@ -14,11 +14,11 @@ pub(super) struct Outputs<'a> {
     directory: &'a mut OutputDirectory,
     format: OutputFormat,
     schema: &'a OutputSchema,
-    /// Size of Data.db from which on the next partition begins a new SSTable.
+    /// Once Data.db has this size, the next partition begins a new SSTable; `None` writes one SSTable.
     size_bytes: Option<u64>,
     output: Option<Output>,
     inputs: String,
-    /// Sum of the partitions of the inputs, for a merge: inputs may have partitions with the same key.
+    /// For a merge: sum of the partitions of the inputs. The output may have fewer, since inputs may have partitions with the same key.
     partitions_before: Option<u64>,
     out: &'a mut dyn Write,
 }
@@ -96,7 +96,7 @@ impl<'a> Outputs<'a> {
             write!(self.out, " (of {before})")?;
         }
         writeln!(self.out, " in {descriptor}")?;
-        // The next line may come much later.
+        // Flushed now, since the next line may come much later.
         self.out.flush()?;
         Ok(true)
     }

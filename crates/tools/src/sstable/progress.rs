@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 use crate::bar::Bar;
 
-/// Smaller runs have no bar.
+/// Work on fewer bytes has no bar.
 const SHOWN_FROM_BYTES: u64 = 16 << 20;
 
-/// A bar for the bytes that are done.
+/// A bar for the processed bytes.
 pub(super) struct Progress {
     done_bytes: u64,
     bar: Option<Bar>,
@@ -27,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// No bar: nobody looks.
+    /// Shows no bar, for work that no user watches.
     pub(super) fn none() -> Self {
         Self {
             done_bytes: 0,
@@ -35,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// This many bytes are done.
+    /// Sets the number of processed bytes.
     pub(super) fn at(&mut self, done_bytes: u64) {
         self.done_bytes = done_bytes;
         if let Some(bar) = &self.bar {

@@ -1,4 +1,4 @@
-//! `convert`, `merge` and `split`: new SSTables with the rows of old ones. Nothing is purged.
+//! `convert`, `merge` and `split`: new SSTables with the rows of old ones. No tombstones are purged.
 //!
 //! They are compactions without a purge: plain rows are copied from the bytes of the old files.
 
@@ -68,7 +68,7 @@ pub(super) fn merge(
     write(merged, outputs)
 }
 
-/// The newest format of the inputs, which can hold the rows of all.
+/// The newest format of the inputs, which can store the rows of all inputs.
 fn newest_format(inputs: &[Descriptor]) -> OutputFormat {
     let formats = inputs.iter().map(OutputFormat::like);
     formats

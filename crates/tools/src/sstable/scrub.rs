@@ -1,8 +1,8 @@
 //! `scrub`: writes the readable rows of a damaged SSTable to a new one.
 //!
 //! Data.db is read from start to end. After an error, the index gives the start of the next partition, or of the next block of rows
-//! in a wide partition. Lost partitions are reported by key, if the index has it. Partitions out of order go to further
-//! SSTables. The damaged file is not changed.
+//! in a wide partition. Lost partitions are reported by key, if the index has the key. Partitions that are out of order are written to
+//! further SSTables. The damaged file is not changed.
 
 mod damaged;
 mod entries;
@@ -46,7 +46,8 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &ScrubArguments, out: &mut dyn 
     Ok(())
 }
 
-/// Writes the readable rows of the SSTable with this Data.db as new ones into a directory. Returns what the command would print.
+/// Writes the readable rows of the SSTable with this Data.db to new SSTables in a directory. Returns the lines that the command would
+/// print.
 ///
 /// # Errors
 /// The files cannot be opened at all, or the new ones cannot be written.
@@ -57,7 +58,7 @@ pub fn salvage(env: &Arc<dyn Env>, data: &Path, directory: &Path) -> anyhow::Res
     let mut directory = OutputDirectory::open(env, directory, std::slice::from_ref(input))?;
     let mut out = Vec::new();
     let damaged = Damaged::open(env.as_ref(), input, &mut out)?;
-    // In a node: its stderr is the log.
+    // Without a bar: this runs in a node, whose stderr is the log.
     Scrub::new(env.as_ref(), &damaged, Progress::none(), &mut out)?.run(&mut directory)?;
     let text = String::from_utf8_lossy(&out);
     Ok(text.lines().map(str::to_owned).collect())
@@ -69,7 +70,7 @@ enum End {
     At(u64),
     /// Its end is unknown.
     Unknown,
-    /// There is no more data.
+    /// The end of Data.db was reached.
     OfData,
 }
 
@@ -112,7 +113,7 @@ impl<'a> Scrub<'a> {
         })
     }
 
-    /// Returns false if no partition could be read.
+    /// Scrubs the SSTable. Returns false if no partition could be read.
     fn run(mut self, directory: &mut OutputDirectory) -> anyhow::Result<bool> {
         let format = OutputFormat::like(&self.damaged.descriptor);
         let mut output = directory.begin(format, &self.damaged.schema)?;
@@ -213,7 +214,7 @@ impl<'a> Scrub<'a> {
             return Ok(self.pass());
         }
         let mut key = head.key.clone();
-        // A slice would keep its chunk in memory.
+        // Copied, since a slice would keep its chunk in memory.
         key.key = bytes::Bytes::copy_from_slice(&key.key);
         self.last_key = Some(key);
         output.begin_partition(&head)?;

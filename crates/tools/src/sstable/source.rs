@@ -9,7 +9,7 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{Component, Descriptor, OpenOptions, SSTable, Statistics, TableFiles, read_component};
 use ilion_types::Partitioner;
 
-/// The SSTables that paths name, without duplicates. A directory stands for all of its SSTables but those that a crash left
+/// The SSTables that the paths name, without duplicates. A directory stands for all of its SSTables, except those that a crash left
 /// unfinished.
 pub(super) fn descriptors(env: &dyn Env, paths: &[PathBuf]) -> anyhow::Result<Vec<Descriptor>> {
     let mut found: Vec<Descriptor> = Vec::new();

@@ -31,7 +31,7 @@ pub enum AccessError {
          it at 127.0.0.1"
     )]
     Open(IpAddr),
-    /// Passwords would go over the network as they are.
+    /// Passwords would go over the network unencrypted.
     #[error(
         "admin_address {0} is reached by other machines, which would send the passwords of roles without encryption: enable \
          admin_encryption_options, or leave it at 127.0.0.1"
@@ -68,11 +68,11 @@ pub fn read_token(env: &dyn Env, path: &Path) -> Result<String, AccessError> {
 pub struct Access {
     token: Option<String>,
     hosts: Hosts,
-    /// Pages of this port must have `https`. If false, they may have `http` or, behind a proxy, `https`.
+    /// If true, pages of this port must have an origin with `https`; if false, `http` or, behind a proxy, `https`.
     is_encrypted: bool,
 }
 
-/// The names that requests may have for this node.
+/// The names of this node that `Host` may contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hosts {
     /// There are no logins and no token: only names of this machine.
@@ -86,7 +86,7 @@ enum Hosts {
 /// Why a request may not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It comes from another page, or for another name.
+    /// It comes from a foreign page, or `Host` does not name this node.
     Foreign,
     /// The token is missing or wrong.
     NoToken,
@@ -172,12 +172,12 @@ impl Access {
         authority.is_some() && authority == host.and_then(|host| host.to_str().ok())
     }
 
-    /// Without logins: decides whether a request shows the token, if one is asked for. Pure.
+    /// On a node without logins: decides whether a request shows the token, if one is set. Pure.
     pub(super) fn check_token(&self, need: Need, shown: Option<&str>) -> Result<(), Refused> {
         match &self.token {
             None if self.asks_for_logins() => Err(Refused::NoToken),
             None => Ok(()),
-            // The page prompts the user for the token.
+            // Anybody may load the dashboard's page: it prompts the user for the token.
             Some(_) if need == Need::Nothing => Ok(()),
             Some(_) if shown.is_some_and(|shown| self.is_token(shown)) => Ok(()),
             Some(_) => Err(Refused::NoToken),
@@ -196,7 +196,7 @@ impl Access {
     }
 }
 
-/// Whether the header `Host` has a known name, or is missing, as in requests of old programs.
+/// True if the header `Host` has a known name or, as in requests of old programs, is missing.
 fn is_host(host: Option<&HeaderValue>, is_known: impl Fn(&str) -> bool) -> bool {
     let Some(host) = host else {
         return true;
@@ -213,7 +213,7 @@ fn address_in(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Constant time: the time does not reveal how much of a guess is right.
+/// Compares in constant time, so that the time does not reveal how much of a guess is right.
 fn is_same(shown: &[u8], token: &[u8]) -> bool {
     let differences = shown.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
     shown.len() == token.len() && differences == 0

@@ -45,12 +45,12 @@ use self::token_pace::TokenPace;
 use super::loads::{PIECE_BYTES_MAX, PIECE_PATH};
 use crate::auditor::Auditor;
 
-/// Characters of an order in the audit log.
+/// Largest number of characters of an order in the audit log.
 const ORDER_CHARS_MAX: usize = 4096;
 
-/// Longest body of a request, but for pieces of SSTables: axum's own default.
+/// Largest body of a request, except for pieces of SSTables: axum's own default.
 const BODY_BYTES_MAX: usize = 2 << 20;
-/// Bodies with pieces of SSTables that are received at a time; others wait.
+/// Largest number of bodies with pieces of SSTables that are received at the same time; others wait.
 const PIECES_MAX: usize = 8;
 
 /// Decides who may use the HTTP port.
@@ -83,7 +83,7 @@ impl Entry {
         }
     }
 
-    /// Decides who sends a request, and whether it may.
+    /// Finds out who sends a request, and decides whether the request may pass.
     async fn decide(
         &self,
         method: &Method,
@@ -138,7 +138,7 @@ impl Entry {
         permitted.map(|()| Caller::Role(login, peer.address))
     }
 
-    /// Refuses a wrong token. After wrong ones of its address, a token waits before it is checked.
+    /// Refuses a wrong token. If this address has sent wrong tokens before, the request waits before its token is checked.
     async fn check_token(&self, token: &str, peer: &Peer) -> Result<(), Refusal> {
         let address = peer.address.ip();
         if !self.tokens.wait(address).await {
@@ -156,8 +156,8 @@ impl Entry {
         Err(Refusal::unknown("the token is wrong"))
     }
 
-    /// Executes an order and records it. It is recorded before it is executed, so that the order to switch the audit log off is in the log;
-    /// if the log was off then, it is recorded afterwards.
+    /// Executes an order and records it. The order is recorded before it is executed, so that an order to switch the audit log off is in
+    /// the log; if the log was off then, the order is recorded afterwards.
     async fn execute(
         &self,
         caller: Caller,
@@ -209,7 +209,7 @@ impl Entry {
     }
 }
 
-/// The token permits everything but statements, since these need a role.
+/// The caller of a request with the token, which permits everything except statements: these need a role.
 fn of_program(need: Need) -> Result<Caller, Refusal> {
     match need {
         Need::LogIn => Err(Refusal::new(

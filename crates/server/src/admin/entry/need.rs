@@ -1,9 +1,9 @@
-//! What a request to the HTTP port needs, by its path. What is not named here needs a superuser.
+//! What a request to the HTTP port needs, by its path. A path that is not listed here needs a superuser.
 
 use axum::http::Method;
 use ilion_query::Operation;
 
-/// The paths of sessions, which anybody may ask.
+/// The paths of sessions, which need no login.
 pub(super) const SESSION: &str = "/api/session";
 pub(super) const LOGIN: &str = "/api/login";
 pub(super) const LOGOUT: &str = "/api/logout";

@@ -17,8 +17,8 @@ use crate::logins::{Logins, Proof};
 use crate::server::Server;
 use crate::server_node::ServerNode;
 
-/// Most logins of this port that are checked or wait at a time. The others are refused at once: each holds a connection, of which there
-/// are few.
+/// Most logins of this port that are checked or wait at a time. Further ones are refused at once: each occupies one of the few
+/// connections.
 const WAITING_MAX: usize = 32;
 
 /// A session of the dashboard.
@@ -116,7 +116,7 @@ impl RoleLogins {
         logins.at_door(from, proof).await
     }
 
-    /// Checks whether a role may do this.
+    /// Checks whether a role has the permission for an operation.
     pub(super) async fn permit(&self, login: &Arc<Login>, operation: Operation) -> Result<(), Refusal> {
         let (access, login) = (self.access.clone(), login.clone());
         blocking(move || access.check_operation(&login, operation)).await

@@ -31,11 +31,11 @@ pub struct LoginOrder {
 pub struct SessionReport {
     /// What requests must show.
     pub asks_for: AskedFor,
-    /// The role that is logged in with this session.
+    /// The role of this session; `None` if nobody is logged in.
     pub role: Option<String>,
-    /// It may see metrics and reports.
+    /// Whether the caller may see metrics and reports.
     pub may_watch: bool,
-    /// It may administer the node.
+    /// Whether the caller may administer the node.
     pub may_administer: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct SessionReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskedFor {
-    /// No credentials: they must come from this machine.
+    /// No credentials: requests must come from this machine.
     #[default]
     Nothing,
     /// A token.
@@ -99,7 +99,7 @@ async fn log_in(
     let unfit = || Refusal::unknown("the name or password is empty or too long");
     let credentials = credentials(&order.role, &order.password).ok_or_else(unfit)?;
     let key = roles.begin_session(peer.address, credentials).await?;
-    // A browser has one session.
+    // A browser has one session: the earlier one ends.
     if let Some(before) = session(&headers, roles.cookie()) {
         roles.end_session(&before);
     }

@@ -21,7 +21,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// The credentials in the headers; `cookie` is the name of the cookie. `Authorization` comes before a cookie. Pure.
+    /// The credentials in the headers; `cookie` is the name of the cookie. `Authorization` takes precedence over a cookie. Pure.
     pub fn of(headers: &HeaderMap, cookie: &str) -> Self {
         match headers.get(header::AUTHORIZATION) {
             Some(value) => value
@@ -34,7 +34,7 @@ impl Shown {
     }
 }
 
-/// Parses `Authorization`. Upper and lower case of the scheme are the same (RFC 9110).
+/// Parses `Authorization`. The case of the scheme's letters does not matter (RFC 9110).
 fn authorization(value: &str) -> Option<Shown> {
     let (scheme, rest) = value.split_once(' ')?;
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -48,7 +48,7 @@ fn authorization(value: &str) -> Option<Shown> {
     credentials(name, password).map(Shown::Password)
 }
 
-/// A name and a password, if they may be those of a role: the same bounds hold as for CQL clients.
+/// A name and a password, or `None` if no role can have them: the bounds are those of CQL clients.
 pub(super) fn credentials(name: &str, password: &str) -> Option<Credentials> {
     let is_whole = |text: &str| !text.is_empty() && !text.contains('\0');
     let fits = name.len() + password.len() + 2 <= TOKEN_BYTES_MAX;

@@ -1,4 +1,4 @@
-//! Waits of requests with a token, after wrong tokens of their addresses.
+//! Delays requests with a token, if their address has sent wrong tokens before.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
-/// Most requests that wait at a time. The others are refused: each holds a connection, of which there are few.
+/// Most requests that wait at a time. Further ones are refused: each occupies one of the few connections.
 const WAITING_MAX: usize = 32;
 
-/// The addresses with wrong tokens. They wait as long as after wrong passwords, but the two are counted separately.
+/// The addresses with wrong tokens. The waits are as long as after wrong passwords, but the two are counted separately.
 pub(super) struct TokenPace {
     pace: Mutex<LoginPace>,
     started: Instant,

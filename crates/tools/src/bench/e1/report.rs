@@ -22,15 +22,15 @@ pub struct E1Report {
 pub struct Starts {
     /// Rows in the table.
     pub rows: u64,
-    /// Its SSTables.
+    /// SSTables of the table.
     pub sstables: u64,
-    /// Bytes of their files.
+    /// Bytes of the table's files.
     pub size_bytes: u64,
     /// Bytes of saved caches.
     pub saved_caches_bytes: u64,
     /// Starts with the given settings.
     pub usual: Vec<Start>,
-    /// Starts that read the whole index.
+    /// Starts that read the whole index; `None` if they were not measured.
     pub old_way: Option<Vec<Start>>,
 }
 

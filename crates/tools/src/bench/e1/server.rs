@@ -19,10 +19,10 @@ use ilion_client::{Connection, LoginArgs, Target};
 
 /// Time between two attempts to connect.
 const ATTEMPT_EVERY: Duration = Duration::from_micros(500);
-/// The measurement fails if the server does not answer after so long.
+/// The measurement fails if the server does not answer within this time.
 const PATIENCE_NANOS: u64 = 600_000_000_000;
 
-/// A row to select.
+/// The row that the measurement selects.
 pub struct AskedRow<'a> {
     /// All rows.
     pub rows: &'a SmallRows,
@@ -33,17 +33,17 @@ pub struct AskedRow<'a> {
 /// The measurement of one start.
 #[derive(Clone, Debug, Serialize)]
 pub struct Start {
-    /// From exec to the first answered query.
+    /// Seconds from exec to the first answered query.
     pub secs: f64,
     /// CPU time of the server until then.
     pub cpu_secs: f64,
-    /// Memory of the server then.
+    /// Memory of the server at that moment.
     pub memory_bytes: u64,
     /// Bytes read by system calls until then, from the page cache or the disk.
     pub read_bytes: u64,
     /// Bytes read from the disk until then.
     pub disk_bytes: u64,
-    /// Bytes of its files in the page cache before the start; `None` if it was not dropped, or if the number is unknown.
+    /// Bytes of its files in the page cache before the start; `None` if the page cache was not dropped, or if the number is unknown.
     pub cached_bytes_before: Option<u64>,
 }
 

@@ -39,14 +39,14 @@ pub struct IndexCase {
 /// Rate and CPU time of writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct WriteCost {
-    /// Their rate.
+    /// Rate and latency of the writes.
     pub rate: Rate,
     /// CPU time of the server's process for each write; embedded, this includes the client.
     pub cpu_micros: Option<f64>,
 }
 
 impl IndexCase {
-    /// Keeps the faster of two runs, for each part.
+    /// Keeps the faster of two runs, separately for inserts, updates and queries.
     pub fn keep_faster(&mut self, other: Self) {
         let keep = |known: &mut WriteCost, other: WriteCost| {
             if other.rate.per_sec > known.rate.per_sec {

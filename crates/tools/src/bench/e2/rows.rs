@@ -38,7 +38,7 @@ impl IndexedRows {
         i32::try_from(value).unwrap_or(i32::MAX)
     }
 
-    /// The value of a row at the end.
+    /// The value of a row after the updates.
     fn last_value(&self, row: u64, column: u64) -> i32 {
         self.value(row, column, u64::from(row < self.updated))
     }
@@ -83,7 +83,7 @@ impl Job for Puts {
 /// SELECT of the rows with one value of the first indexed column.
 pub struct QueriesByValue {
     rows: Arc<IndexedRows>,
-    /// Number of rows with each value at the end.
+    /// Number of rows with each value after the updates.
     counts: Vec<u32>,
 }
 

@@ -12,7 +12,7 @@ pub struct E3Report {
     pub experiment: &'static str,
     /// Version of the server.
     pub release_version: String,
-    /// True without a socket.
+    /// True if the database ran in this process, without a socket.
     pub is_embedded: bool,
     /// Rows in the table.
     pub rows: u64,
@@ -39,12 +39,12 @@ pub struct Variant {
     pub many_keys: Pair,
 }
 
-/// Both kinds of keys.
+/// Times of both kinds of keys.
 #[derive(Debug, Serialize)]
 pub struct Pair {
-    /// Time of all look-ups of sampled keys.
+    /// Seconds of all look-ups of sampled keys.
     pub sampled_secs: f64,
-    /// Time of all look-ups of keys far from a sample.
+    /// Seconds of all look-ups of keys far from a sample.
     pub far_secs: f64,
     /// `far_secs` divided by `sampled_secs`.
     pub ratio: f64,

@@ -19,37 +19,37 @@ pub struct E4Report {
     rows: u64,
     value_bytes: u32,
     load: Load,
-    /// Set if compaction was off: the number of SSTables that were requested.
+    /// The number of SSTables that were requested; `None` if compaction was on.
     sstables_wanted: Option<u64>,
     table_options: Option<String>,
     page_cache_dropped: bool,
     inserted: Inserted,
     stages: Vec<ReadStage>,
-    /// Ratio of the first stage to the last.
+    /// Ratio of the first measurement to the last.
     ratio: Ratio,
 }
 
-/// The burst.
+/// The burst of writes.
 #[derive(Debug, Serialize)]
 pub struct Inserted {
-    /// Duration, including requested flushes.
+    /// Duration in seconds, including requested flushes.
     pub secs: f64,
     /// Rows per second.
     pub rows_per_sec: f64,
-    /// The 99th percentile of the latency, in the last part.
+    /// The 99th percentile of the latency, in the last part of the burst.
     pub p99_micros: f64,
-    /// Largest number of SSTables that was seen.
+    /// Largest number of SSTables that was counted during the burst.
     pub sstables_most: u64,
 }
 
 /// One measurement of reads.
 #[derive(Debug, Serialize)]
 pub struct ReadStage {
-    /// When it was.
+    /// Name of the moment of the measurement.
     pub name: String,
     /// SSTables before the reads.
     pub sstables: Option<u64>,
-    /// SSTables after them.
+    /// SSTables after the reads.
     pub sstables_at_end: Option<u64>,
     /// Reads by key.
     pub points: Rate,
@@ -59,7 +59,7 @@ pub struct ReadStage {
     pub page_cache: PageCache,
 }
 
-/// How much of the files was in the page cache, if known.
+/// How much of the files was in the page cache; `None` if unknown.
 #[derive(Debug, Serialize)]
 pub struct PageCache {
     /// Before reads by key.

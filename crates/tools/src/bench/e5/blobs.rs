@@ -11,9 +11,9 @@ use crate::bench::job::{Cells, Job};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Schema {
-    /// The columns of one row.
+    /// All blobs of a key are columns of one row.
     Columns,
-    /// The rows of one partition.
+    /// All blobs of a key are rows of one partition.
     Rows,
 }
 
@@ -145,7 +145,7 @@ pub struct BlobReads {
 }
 
 impl BlobReads {
-    /// BlobReads one blob of each key in turn.
+    /// Reads one blob of each key in turn.
     pub fn one(blobs: &Arc<Blobs>) -> Self {
         let mut order: Vec<u64> = (0..blobs.rows).collect();
         order.sort_by_key(|row| mix(*row ^ 0x51ed));

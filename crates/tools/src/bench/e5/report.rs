@@ -129,7 +129,7 @@ impl E5Report {
         ]
     }
 
-    /// Ratio of the median latency to that of the same blob in a row of its own.
+    /// The median latency, as a ratio to that of the same blob in a row of its own.
     fn to_rows(&self, case: &BlobCase) -> Option<f64> {
         let other = self.cases.iter().find(|other| {
             other.schema == Schema::Rows && other.columns == case.columns && case.schema == Schema::Columns

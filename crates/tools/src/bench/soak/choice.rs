@@ -1,4 +1,4 @@
-//! Which row an operation takes.
+//! Chooses the row of an operation.
 //!
 //! Zipfian numbers by Gray and others, "Quickly generating billion-record synthetic databases" (SIGMOD '94), with YCSB's constant 0.99.
 
@@ -12,14 +12,14 @@ const THETA: f64 = 0.99;
 pub struct Choice {
     spread: Spread,
     seed: u64,
-    /// Rows at the beginning.
+    /// Number of rows at the beginning.
     count: u64,
     zeta: f64,
     eta: f64,
 }
 
 impl Choice {
-    /// Takes a moment for each million of rows, unless all are chosen alike.
+    /// Takes some time for each million rows, unless the spread is uniform.
     pub fn new(spread: Spread, seed: u64, count: u64) -> Self {
         let zeta = |count: u64| -> f64 { (1..=count).map(|rank| (rank as f64).powf(-THETA)).sum() };
         let zeta_all = match spread {
@@ -36,7 +36,7 @@ impl Choice {
         }
     }
 
-    /// The row for a number, if there are `now` rows.
+    /// The row for the operation with this number, if there are `now` rows.
     pub fn row(&self, number: u64, now: u64) -> u64 {
         let random = mix(self.seed ^ mix(number.wrapping_add(1)));
         match self.spread {
@@ -47,7 +47,7 @@ impl Choice {
         }
     }
 
-    /// 0 most often, then 1, and so on.
+    /// A zipfian number: most often 0, then 1, and so on.
     fn rank(&self, random: u64) -> u64 {
         let u = random as f64 / 2f64.powi(64);
         let at = u * self.zeta;

@@ -26,7 +26,7 @@ pub struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    /// Runs them until the time is over.
+    /// Runs the clients until the time is over.
     pub fn run(&self) -> anyhow::Result<Tally> {
         match self.store.embedded() {
             None => self.over_socket(),
@@ -81,14 +81,14 @@ fn is_write(text: Text) -> bool {
     matches!(text, Text::Insert | Text::Update(_))
 }
 
-/// A connection.
+/// A client with a connection.
 struct OnSocket {
     client: usize,
     rows: Arc<SoakRows>,
     turns: Arc<Turns>,
     seconds: Arc<Seconds>,
     requests: Vec<Template>,
-    /// What each slot has asked.
+    /// The current request of each slot.
     slots: Vec<Option<Turn>>,
 }
 
@@ -133,7 +133,7 @@ impl Work for OnSocket {
     }
 }
 
-/// A thread that uses an embedded database.
+/// A client with an embedded database, on a thread of its own.
 struct Caller {
     env: Arc<dyn Env>,
     client: usize,

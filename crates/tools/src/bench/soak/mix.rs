@@ -1,4 +1,4 @@
-//! Which operation comes next: a function of the seed and the number of the operation.
+//! The kind of each operation: a function of the seed and the number of the operation.
 
 use crate::bench::dataset::mix as spread_bits;
 use crate::bench::soak::args::Mix;
@@ -6,15 +6,15 @@ use crate::bench::soak::args::Mix;
 /// A kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole row by its key.
+    /// Reads a whole row by its key.
     Read,
-    /// One column of a row.
+    /// Writes one column of a row.
     Update,
-    /// A new row.
+    /// Writes a new row.
     Insert,
-    /// Rows from a row on.
+    /// Reads consecutive rows, beginning with a given one.
     Scan,
-    /// A read, and an update of the same row after it.
+    /// Reads a row, then updates it.
     ReadThenUpdate,
 }
 

@@ -24,28 +24,28 @@ pub struct SoakReport {
     load: Load,
     rows_before: u64,
     rows_after: u64,
-    /// Of a row, without what the store adds.
+    /// Bytes of a row, without what the store adds.
     row_bytes: u64,
     operations: u64,
     per_sec: f64,
     reads: Quantiles,
     writes: Quantiles,
-    /// The slowest second as a share of the median one.
+    /// Rate of the slowest second, as a share of that of the median second.
     slowest_second: f64,
     median_per_sec: f64,
-    /// CPU time of the store's process for each operation; embedded with that of the client.
+    /// CPU time of the store's process for each operation; embedded, this includes the client.
     cpu_micros: Option<f64>,
     memory_most_bytes: Option<u64>,
     /// Bytes that the store's process wrote for each byte that clients wrote.
     write_amplification: Option<f64>,
-    /// Bytes that it read from the disk for each operation.
+    /// Bytes that the store's process read from the disk for each operation.
     disk_bytes_read: Option<f64>,
-    /// Bytes of the table's files at most, for each byte of live rows.
+    /// Largest size of the table's files, for each byte of live rows.
     space_amplification: Option<f64>,
     seconds: Vec<Second>,
 }
 
-/// Times of operations, in microseconds.
+/// Latencies of operations, in microseconds.
 #[derive(Debug, Serialize)]
 pub struct Quantiles {
     operations: u64,
@@ -77,7 +77,7 @@ impl Quantiles {
 }
 
 impl SoakReport {
-    /// Computes it.
+    /// Computes the result.
     ///
     /// # Errors
     /// The store does not answer.

@@ -1,7 +1,7 @@
 //! The rows of the soak: statements, values, and checks of answers.
 //!
-//! The first eight bytes of a value are its version: 0 of the row that was inserted, else the number of the operation that updated it. The
-//! rest is a function of row, column and version. So any version that was ever written passes, and nothing else.
+//! The first eight bytes of a value are its version: 0 if the row was inserted, else the number of the operation that updated it, from 1.
+//! The rest is a function of row, column and version. So the check accepts any version that may have been written, and no other value.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct SoakRows {
     pub table: String,
     /// Keys and values.
     pub dataset: Dataset,
-    /// Rows that are there when the mix begins.
+    /// Number of rows when the mix begins.
     pub loaded: u64,
     /// The partitioner of the table.
     pub partitioner: Partitioner,
@@ -32,12 +32,12 @@ pub enum Text {
     Read,
     Insert,
     Scan,
-    /// Of this column.
+    /// UPDATE of this column.
     Update(usize),
 }
 
 impl Text {
-    /// All of them, in the order of [`Self::index`].
+    /// All statements, in the order of [`Self::index`].
     pub fn all() -> impl Iterator<Item = Self> {
         let updates = (0..COLUMN_COUNT).map(Self::Update);
         [Self::Read, Self::Insert, Self::Scan].into_iter().chain(updates)
@@ -58,9 +58,9 @@ impl Text {
 pub struct Asked {
     pub text: Text,
     pub row: u64,
-    /// The number of the operation: the version of what it writes.
+    /// The version of the value that an update writes.
     pub version: u64,
-    /// Rows of a scan.
+    /// Most rows of a scan.
     pub limit: u32,
 }
 
@@ -139,7 +139,7 @@ impl SoakRows {
                 let row = asked.row;
                 match rows {
                     [cells] if self.check_row(cells)? == row => Ok(1),
-                    // It may be on its way.
+                    // Its INSERT may not be executed yet.
                     [] if row >= self.loaded => Ok(0),
                     _ => Err(format!("row {row}: {} rows came back", rows.len())),
                 }
@@ -153,7 +153,7 @@ impl SoakRows {
                     }
                     last = Some(token);
                 }
-                // The row itself is there; rows may end before the limit at the end of the ring.
+                // The first row exists if it was loaded; at the end of the ring a scan may return fewer rows than its limit.
                 match rows.is_empty() && asked.row < self.loaded || rows.len() > asked.limit as usize {
                     true => Err(format!("{} rows from row {} on came back", rows.len(), asked.row)),
                     false => Ok(rows.len() as u64),
@@ -185,7 +185,7 @@ impl SoakRows {
     }
 }
 
-/// INSERT of the rows that are there when the mix begins.
+/// INSERT of the rows that exist when the mix begins.
 pub struct Inserts(pub Arc<SoakRows>);
 
 impl Inserts {

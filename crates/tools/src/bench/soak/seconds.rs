@@ -1,11 +1,11 @@
-//! [`Seconds`]: what clients saw since somebody looked last.
+//! [`Seconds`]: latencies of clients since the last call of [`Seconds::take`].
 
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
 const LATENCY_MAX_NANOS: u64 = 120_000_000_000;
 
-/// Times of operations, in nanoseconds.
+/// Latencies of operations, in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Times {
     pub reads: Histogram<u64>,
@@ -21,15 +21,15 @@ impl Times {
         })
     }
 
-    /// All of them.
+    /// The latencies of reads and writes together.
     pub fn all(&self) -> Histogram<u64> {
         let mut all = self.reads.clone();
-        // Both have the same bounds.
+        // Does not fail: both have the same bounds.
         let _ = all.add(&self.writes);
         all
     }
 
-    /// Adds others.
+    /// Adds the latencies of `other`.
     ///
     /// # Errors
     /// Never: all histograms have the same bounds.
@@ -45,7 +45,7 @@ impl Times {
     }
 }
 
-/// See the module. Each client has a place of its own, so that none waits for another.
+/// See the module. Each client has a lock of its own, so that no client waits for another.
 pub struct Seconds(Vec<Mutex<Times>>);
 
 impl Seconds {
@@ -65,7 +65,7 @@ impl Seconds {
         }
     }
 
-    /// What was counted since the last call.
+    /// The latencies since the last call.
     pub fn take(&self) -> anyhow::Result<Times> {
         let mut taken = Times::new()?;
         for place in &self.0 {

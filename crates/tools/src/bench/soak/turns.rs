@@ -1,4 +1,4 @@
-//! Gives out the operations of the mix until the time is over, at a rate if there is one.
+//! Gives the operations of the mix to clients until the time is over, at a rate if there is one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,23 +22,23 @@ pub struct Turns {
     mix: Mix,
     seed: u64,
     choice: Choice,
-    /// Operations a second.
+    /// Operations per second; `None` is as many as possible.
     rate: Option<u64>,
     began_nanos: u64,
     ends_nanos: u64,
     next: AtomicU64,
-    /// Rows that were given out to be inserted, those loaded first included.
+    /// Number of rows: those loaded first, and those whose INSERT was given to a client.
     rows: AtomicU64,
     written_bytes: AtomicU64,
 }
 
-/// A request, and what it is part of.
+/// A request of an operation.
 #[derive(Clone, Copy)]
 pub struct Turn {
     pub asked: Asked,
-    /// The request after it: a read that an update of the row follows.
+    /// The second request of the operation, if this one is a read that an update of the row follows.
     pub then_update: Option<Asked>,
-    /// When it was due; `None` without a rate.
+    /// When the operation is due, in nanoseconds of the monotonic clock; `None` without a rate.
     pub due_nanos: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Turn {
 }
 
 impl Turns {
-    /// Starts the time.
+    /// Starts the clock.
     pub fn new(env: &Arc<dyn Env>, args: &SoakArgs) -> Self {
         let choice = Choice::new(args.spread(), args.seed, args.rows);
         let began_nanos = env.monotonic_nanos();
@@ -72,7 +72,7 @@ impl Turns {
         }
     }
 
-    /// The next operation, once it is due; `None` at the end.
+    /// Waits until the next operation is due and returns it; `None` at the end.
     pub fn take(&self) -> Option<Turn> {
         let now = self.env.monotonic_nanos();
         if now >= self.ends_nanos {
@@ -96,7 +96,7 @@ impl Turns {
         let asked = |text| Asked {
             text,
             row,
-            // 0 is the version of what was inserted.
+            // An inserted row has version 0.
             version: number + 1,
             limit,
         };
@@ -115,7 +115,7 @@ impl Turns {
         })
     }
 
-    /// Counts what a client wrote.
+    /// Adds to the bytes that clients wrote.
     pub fn note_written(&self, bytes: u64) {
         self.written_bytes.fetch_add(bytes, Relaxed);
     }

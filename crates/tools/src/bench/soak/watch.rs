@@ -1,4 +1,4 @@
-//! Looks at the soak once a second, and says what it sees.
+//! Measures the soak once a second, and prints a line about it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::bench::table::{number, say};
 use crate::bench::watcher::{IsOver, Watcher};
 
 const SECOND_NANOS: u64 = 1_000_000_000;
-/// The names of the columns are said again after so many lines.
+/// The names of the columns are printed again after this many lines.
 const LINES: usize = 30;
 
-/// One second, or the part of one at the end.
+/// One second, or the rest of one at the end.
 #[derive(Clone, Debug, Serialize)]
 pub struct Second {
-    /// Seconds since the mix began, at its end.
+    /// Seconds from the beginning of the mix to the end of this second.
     pub at: f64,
-    /// How long it was.
+    /// Its exact length, in seconds.
     pub secs: f64,
-    /// Operations that were answered in it.
+    /// Operations that were answered in this second.
     pub operations: u64,
-    /// Times of its operations.
+    /// Latencies of these operations.
     pub p50_micros: f64,
     pub p99_micros: f64,
     pub max_micros: f64,
@@ -35,21 +35,21 @@ pub struct Second {
     /// Resident memory of the store's process.
     pub memory_bytes: Option<u64>,
     pub sstables: Option<u64>,
-    /// Of the table's files.
+    /// Bytes of the table's files.
     pub file_bytes: Option<u64>,
 }
 
-/// All that was seen.
+/// All measurements.
 pub struct Watched {
     pub seconds: Vec<Second>,
     pub times: Times,
-    /// What the store's process read and wrote, before and after.
+    /// What the store's process has read and written, at the beginning and at the end.
     pub transferred: Option<(Transferred, Transferred)>,
-    /// The process before and after.
+    /// CPU and memory of the process, at the beginning and at the end.
     pub usage: Option<(Usage, Usage)>,
 }
 
-/// Begins to look.
+/// Starts a thread that measures.
 pub fn watch(
     store: &Arc<Store>,
     table: &'static str,
@@ -98,7 +98,7 @@ impl Look {
             self.say(seconds.len(), &second);
             all.add(&times)?;
             (last_nanos, last_usage) = (now, usage_now);
-            // What is left of the last second says little about a rate.
+            // A short rest at the end says little about the rate.
             if !is_over || secs > 0.5 {
                 seconds.push(second);
             }
@@ -181,7 +181,7 @@ impl Second {
         }
     }
 
-    /// Operations a second.
+    /// Operations per second.
     pub fn per_sec(&self) -> f64 {
         self.operations as f64 / self.secs.max(1e-9)
     }

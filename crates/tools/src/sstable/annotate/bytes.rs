@@ -114,7 +114,7 @@ impl<'o> Named<'o> {
         }
     }
 
-    /// The error about bytes that break the format.
+    /// The error that bytes at the current position do not follow the format.
     pub(super) fn corrupt(&self, expected: &str) -> anyhow::Error {
         self.stream.corrupt(expected).into()
     }

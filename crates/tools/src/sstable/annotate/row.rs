@@ -154,7 +154,7 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    /// A counter context: which shards are global or local, then the shards.
+    /// A counter context: a header that says which shards are global or local, then the shards.
     fn counter(&mut self, length: usize, name: &str) -> anyhow::Result<()> {
         let end = self.bytes.position() + length as u64;
         let count = self.bytes.u16(&format!("{name}: shards in the header"))?;
@@ -254,7 +254,7 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    /// Reads which columns the row has; returns their indexes.
+    /// Reads the subset of columns that the row has; returns their indexes.
     fn subset(&mut self, columns: &[HeaderColumn]) -> anyhow::Result<Vec<usize>> {
         let all = 0..columns.len();
         if columns.len() < BITMAP_COLUMNS {

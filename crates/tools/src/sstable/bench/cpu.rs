@@ -23,7 +23,7 @@ const LONG_ENOUGH_NANOS: u64 = 300_000_000;
 /// Most repetitions.
 const TIMES_MAX: u64 = 40;
 
-/// CPU time of the work. Short work is repeated until it can be measured.
+/// CPU time of one execution of the work. Short work is repeated until it can be measured.
 pub(super) fn timed_often(
     env: &dyn Env,
     mut work: impl FnMut() -> anyhow::Result<()>,

@@ -1,6 +1,6 @@
 //! Measures one table: written, read and opened; and its bytes without rows.
 //!
-//! Each measured function is not inlined, so that a profiler can count it alone.
+//! The measured functions are never inlined, so that a profiler can count each alone.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
-    /// Writes as flushes and compactions write plain partitions, and compactions plain rows.
+    /// Writes plain partitions as flushes and compactions do, and plain rows as compactions do.
     #[inline(never)]
     fn write_plain_rows(
         &self,
@@ -261,7 +261,7 @@ impl Bench<'_> {
         self.see(sstable, &mut SeenRows(0))
     }
 
-    /// The same, and visits every value of plain rows.
+    /// Visits every row as [`Self::see_rows`] does, and every value of plain rows.
     #[inline(never)]
     fn see_values(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         self.see(sstable, &mut SeenValues(0))
@@ -291,7 +291,7 @@ impl Bench<'_> {
         Ok(self.env.file_size(&descriptor.path(&Component::Data))?)
     }
 
-    /// Opens the SSTable, and counts the reads.
+    /// Opens the SSTable, and reports the time and the reads.
     fn open(&self, descriptor: &Descriptor, report: &mut ShapeReport) -> anyhow::Result<()> {
         let charged = account::begin();
         let (nanos, sstable) = timed(&**self.env, || {
@@ -360,7 +360,7 @@ impl PlainVisitor for SeenValues {
         Flow::Next
     }
 
-    /// Column by column.
+    /// Visits the values column by column.
     fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
         let layout = rows.layout();
         let cells = layout.cells.iter().map(|(_, place)| place);

@@ -42,7 +42,7 @@ pub(super) struct Times {
     pub rows_nanos: Vec<u64>,
     /// With rows; plain rows are visited or written in place.
     pub plain_nanos: Vec<u64>,
-    /// The same, with all values of plain rows; only for reading.
+    /// As `plain_nanos`, but all values of plain rows are visited, too; only for reading.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values_nanos: Vec<u64>,
 }
@@ -57,8 +57,8 @@ fn best(nanos: &[u64]) -> u64 {
 }
 
 impl Times {
-    /// The share of chunks alone in the time of the same run, in the median run. The same run is used since the speed of the machine
-    /// may differ between runs.
+    /// The time of chunks alone, as a share of the time in the same run; the median of the runs. Both times are of the same run, since
+    /// the speed of the machine may differ between runs.
     fn share(&self, nanos: &[u64]) -> f64 {
         let pairs = self.chunks_nanos.iter().zip(nanos);
         median(pairs.map(|(chunks, nanos)| ratio(*chunks, *nanos)).collect())

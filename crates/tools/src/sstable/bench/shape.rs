@@ -57,12 +57,12 @@ impl Update {
 /// The contents of a table. Partitions share rows, and keys are contiguous in memory, so that generating and fetching them is not
 /// measured. A chunk never has the same row twice.
 pub(super) struct Contents {
-    /// In token order.
+    /// The partitions, in token order.
     pub heads: Vec<PartitionHead>,
     rows: Vec<Vec<Unfiltered>>,
 }
 
-/// Different rows of a table; more if a partition has more rows.
+/// Number of different rows of a table; a partition with more rows has as many different ones.
 const DIFFERENT_ROWS: u32 = 100;
 /// Bytes of a key.
 const KEY_BYTES: usize = 10;
@@ -90,9 +90,9 @@ impl Contents {
 
 /// A row as a compaction receives it.
 pub(super) enum SeenRow<'c> {
-    /// Visited in place.
+    /// A plain row, visited in place.
     Plain(PlainParts<'c>),
-    /// Built, since it is not plain.
+    /// A row that is not plain, so it was built.
     Built(&'c Unfiltered),
 }
 

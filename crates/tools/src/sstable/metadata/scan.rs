@@ -10,7 +10,7 @@ use crate::sstable::keys::print_key;
 use crate::sstable::progress::Progress;
 use crate::sstable::source::Source;
 
-/// Partitions in each list.
+/// Most partitions in each list.
 const LEADERS: usize = 5;
 
 /// The counts of an SSTable.
@@ -26,7 +26,7 @@ pub(super) struct Overview {
     most_tombstones: Leaders,
 }
 
-/// The partitions with the greatest values, greatest first; equal ones in the order of the file.
+/// The partitions with the greatest values, greatest first; partitions with equal values are in the order of the file.
 #[derive(Default)]
 struct Leaders(Vec<(u64, String)>);
 

@@ -3,9 +3,9 @@
 /// Colors and bars.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Style {
-    /// Names in blue, signs in cyan, comments in white.
+    /// Whether to print names in blue, signs in cyan, comments in white.
     pub(super) has_colors: bool,
-    /// Bars of block elements.
+    /// Whether bars consist of Unicode block elements.
     pub(super) has_unicode: bool,
 }
 
@@ -61,7 +61,7 @@ impl Style {
     }
 }
 
-/// Characters for fractions, from this fraction on.
+/// Characters for fractions: each for fractions from this one up.
 const COARSE: [(f64, &str); 2] = [(0.75, "o"), (0.3, ".")];
 /// Compat: some eighths are left out, since fonts draw them badly.
 const FINE: [(f64, &str); 6] = [

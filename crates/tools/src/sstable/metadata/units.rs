@@ -47,7 +47,7 @@ pub(super) fn date(secs: i64) -> String {
     format!("{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// A local deletion time, or that there are no tombstones.
+/// Prints a local deletion time, or that there are no tombstones.
 pub(super) fn deletion(secs: u32) -> String {
     match secs {
         0 | NO_DELETION_TIME => "no tombstones".to_owned(),
@@ -101,7 +101,7 @@ pub(super) fn bytes(size: u64) -> Option<String> {
     Some(format!("{:.1} {unit}", (value * 10.0 + 0.5).floor() / 10.0))
 }
 
-/// As Java prints doubles.
+/// Prints a number as Java prints doubles.
 pub(super) fn double(value: f64) -> String {
     CqlType::Double
         .print_plain(&value.to_be_bytes())

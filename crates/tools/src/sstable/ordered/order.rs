@@ -1,6 +1,6 @@
 //! The position of a scan, and the check that the next item sorts after it.
 //!
-//! The previous key and clustering are copied into reused buffers, since items that are visited in previous do not stay in memory.
+//! The previous key and clustering are copied into reused buffers, since items that are visited in place do not stay in memory.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use ilion_types::Token;
 #[derive(Debug)]
 enum Previous {
     Start,
-    /// A row with the copied clustering.
+    /// A row, whose clustering was copied.
     Row,
     Bound(Bound),
 }

@@ -1,11 +1,11 @@
-//! Visitors that pass plain partitions and rows on as long as they are in order.
+//! Visitors that forward plain partitions and rows as long as they are in order.
 
 use ilion_rows::{AlikeRows, Flow, PlainRow, PlainVisitor, RowLayout};
 use ilion_types::Partitioner;
 
 use super::order::Order;
 
-/// Passes partitions on.
+/// Forwards plain partitions.
 pub(super) struct OrderedPartitions<'v> {
     pub(super) order: &'v mut Order,
     pub(super) partitioner: Partitioner,
@@ -29,7 +29,7 @@ impl PlainVisitor for OrderedPartitions<'_> {
     }
 }
 
-/// Passes rows of a partition on.
+/// Forwards plain rows of a partition.
 pub(super) struct OrderedRows<'v> {
     pub(super) order: &'v mut Order,
     pub(super) visitor: &'v mut dyn PlainVisitor,

@@ -12,7 +12,7 @@ use ilion_types::Partitioner;
 
 use crate::sstable::output_schema::OutputSchema;
 
-/// Assumed bytes of a partition, if their number is unknown.
+/// Assumed bytes of a partition, if the number of partitions is unknown.
 const PARTITION_BYTES_GUESSED: u64 = 256;
 
 /// An SSTable whose rows can be read.
@@ -22,7 +22,7 @@ pub(super) struct Damaged {
     pub(super) schema: OutputSchema,
     pub(super) partitioner: Partitioner,
     pub(super) data: Arc<ChunkReader>,
-    /// Rows are protected by checksums.
+    /// Whether checksums protect the rows.
     pub(super) is_protected: bool,
 }
 
@@ -57,7 +57,7 @@ impl Damaged {
     }
 }
 
-/// Reads Statistics.db; if it is damaged, its header alone.
+/// Reads Statistics.db; if it is damaged, only its header.
 fn read_statistics(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -82,7 +82,7 @@ fn read_statistics(
     })
 }
 
-/// Opens Data.db; without checksums if only they are damaged.
+/// Opens Data.db; if only the checksums are damaged, opens it without them.
 fn open_data(env: &dyn Env, descriptor: &Descriptor, out: &mut dyn Write) -> anyhow::Result<ChunkReader> {
     let crc = descriptor.path(&Component::Crc);
     match ChunkReader::open(env, descriptor, None) {

@@ -9,7 +9,7 @@ use super::damaged::Damaged;
 /// Entries with ascending positions inside Data.db.
 pub(super) struct Entries {
     scan: Option<IndexScan>,
-    /// No entry is left, or none can be read.
+    /// Whether no further entry can be read.
     is_over: bool,
     next: Option<IndexedPartition>,
     data_length: u64,
@@ -43,12 +43,12 @@ impl Entries {
         entries
     }
 
-    /// Why the index cannot be read completely.
+    /// Why the index cannot be read completely; `None` if it can.
     pub(super) fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
     }
 
-    /// Moves to the next entry at `least` or after it.
+    /// Moves to the next entry whose position is `least` or greater.
     fn advance(&mut self, least: u64) {
         self.next = None;
         while let (Some(scan), None, false) = (&mut self.scan, &self.next, self.is_over) {

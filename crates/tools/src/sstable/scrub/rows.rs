@@ -7,14 +7,14 @@ use ilion_rows::{Bound, BoundKind, ClusteringComparator, DeletionTime, Direction
 
 use crate::sstable::output_directory::Output;
 
-/// The expected row or marker.
+/// A description of the expected row or marker, for errors.
 pub(super) type Expected = &'static str;
 
 pub(super) struct Rows {
     comparator: ClusteringComparator,
     held: Option<Unfiltered>,
     open: Option<DeletionTime>,
-    /// The deletion that is open after a gap, by the index.
+    /// After a gap: the deletion that is open there according to the index.
     reopen: Option<DeletionTime>,
 }
 
@@ -28,7 +28,7 @@ impl Rows {
         }
     }
 
-    /// True if the partition may end here.
+    /// True if no deleted range is open, so that the partition may end here.
     pub(super) fn is_closed(&self) -> bool {
         self.open.is_none() && self.reopen.is_none()
     }
@@ -67,7 +67,8 @@ impl Rows {
         held.is_none_or(|held| self.comparator.compare_unfiltered(held, unfiltered).is_lt())
     }
 
-    /// Opens the deleted range around the first item after a gap. Returns the item; `None` if it only closed the range.
+    /// Opens the deleted range before the first item after a gap, or ends it if that item is its end. Returns the item to add; `None` if
+    /// it only closed the range.
     fn reopened(
         &mut self,
         open: DeletionTime,
