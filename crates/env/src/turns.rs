@@ -120,7 +120,13 @@ impl Turns {
 
     /// The names of the tasks that have not ended.
     pub fn names(&self) -> Vec<String> {
-        self.0.state.lock().tasks.values().map(|(name, _)| name.clone()).collect()
+        self.0
+            .state
+            .lock()
+            .tasks
+            .values()
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     fn is_alive(&self, task: TaskId) -> bool {

@@ -148,8 +148,7 @@ impl RingChanges {
             return Err(reason);
         }
         // The follower drops the channel when it ends.
-        receive(&done)
-            .unwrap_or_else(|_| Err("this node does not follow the cluster any more".to_owned()))
+        receive(&done).unwrap_or_else(|_| Err("this node does not follow the cluster any more".to_owned()))
     }
 
     /// The cluster, and this node as a member that neither joins nor leaves.

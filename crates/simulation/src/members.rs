@@ -89,7 +89,9 @@ impl World {
 
     /// The nodes join, and the tables are created. Nothing goes wrong.
     fn begin(&mut self) -> Result<(), Violation> {
-        self.rest("joins", |world| world.nodes.iter().all(|node| node.process().is_some()))?;
+        self.rest("joins", |world| {
+            world.nodes.iter().all(|node| node.process().is_some())
+        })?;
         for text in statements::SCHEMA {
             let Some(process) = self.nodes[0].process() else {
                 return Err(Violation("begin: a node has ended".to_owned()));
@@ -120,7 +122,8 @@ impl World {
         });
         for node in &self.nodes {
             let hour = 3_600_000_000;
-            node.env().step_clock(self.random.below(2 * hour) as i64 - hour as i64);
+            node.env()
+                .step_clock(self.random.below(2 * hour) as i64 - hour as i64);
         }
         Ok(())
     }

@@ -180,7 +180,11 @@ impl SimNode {
         match random.below(8) {
             0 => {
                 let schema = engine.schema();
-                let tables: Vec<_> = schema.keyspace("ks").into_iter().flat_map(|ks| ks.tables.values()).collect();
+                let tables: Vec<_> = schema
+                    .keyspace("ks")
+                    .into_iter()
+                    .flat_map(|ks| ks.tables.values())
+                    .collect();
                 if let Some(table) = tables.get(random.below(tables.len() as u64) as usize) {
                     drop(engine.flush(table.id));
                 }
@@ -243,19 +247,16 @@ impl SimNode {
                 ..Begun::default()
             };
         };
-        let spawned = self.cluster.turns.spawn(&format!("stop of node {}", self.place), body);
+        let spawned = self
+            .cluster
+            .turns
+            .spawn(&format!("stop of node {}", self.place), body);
         drop(spawned.unwrap_or_else(|error| panic!("{error}")));
     }
 }
 
 /// What a process does until it serves clients.
-fn begin(
-    cluster: &Cluster,
-    env: &MemEnv,
-    logs: NodeLogs,
-    options: MemberOptions,
-    begun: &Mutex<Begun>,
-) {
+fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions, begun: &Mutex<Begun>) {
     if begun.lock().is_over {
         return;
     }

@@ -1,9 +1,7 @@
 //! The requests of a run as CQL, and answers as replies.
 
 use bytes::Bytes;
-use ilion_query::{
-    Awaited, ClientState, Consistency, Error, ExecuteOptions, Outcome, Value, Values,
-};
+use ilion_query::{Awaited, ClientState, Consistency, Error, ExecuteOptions, Outcome, Value, Values};
 
 use crate::engine::{CELLS, Command};
 use crate::member::{Reply, Request};
@@ -22,7 +20,11 @@ pub(super) fn execute(node: &Process, request: Request) -> Reply {
     let answered = match request {
         Request::Change(command) => change(node, command),
         Request::Register(key) => {
-            let table = if CELLS.contains(&key) { "cells" } else { "registers" };
+            let table = if CELLS.contains(&key) {
+                "cells"
+            } else {
+                "registers"
+            };
             let text = format!("SELECT v FROM ks.{table} WHERE k = ?");
             let found = run(node, &text, &[signed(key)], Consistency::QUORUM);
             found.map(|cells| Reply::Register(last(&cells).map(i64::cast_unsigned)))
