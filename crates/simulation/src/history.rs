@@ -7,13 +7,13 @@ use ilion_histories::{
     check_counter, check_fresh, check_monotonic, check_registers,
 };
 
-use crate::engine::{CELLS, Command};
-use crate::member::{Reply, Request};
+use crate::command::{CELLS, Command};
+use crate::request::{Reply, Request};
 
 const CONFIGURATIONS_MAX: usize = 50_000;
 
 /// What happened in a run, so that one in which nothing happened is noticed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// Requests that were answered.
     pub answered: u32,
@@ -27,6 +27,8 @@ pub struct Ran {
     pub isolations: u32,
     /// Changes of the schema.
     pub schemas: u32,
+    /// A checksum of all requests and answers with their times: two runs of one seed have the same.
+    pub fingerprint: u32,
 }
 
 struct Asked {
@@ -94,6 +96,8 @@ impl History {
         else {
             return;
         };
+        let told = format!("{client} {request:?} {node} {called} {} {reply:?}", self.now);
+        self.ran.fingerprint = ilion_codec::crc32_extend(self.ran.fingerprint, told.as_bytes());
         if reply == Reply::Refused {
             return;
         }
@@ -167,6 +171,12 @@ impl History {
             }),
             _ => {}
         }
+    }
+
+    /// The version of a cell that was read last; 0 if there is none.
+    pub fn last_read(&self, key: u64) -> u64 {
+        let read = self.reads.iter().rev().find(|read| read.key == key);
+        read.map_or(0, |read| read.version)
     }
 
     /// Checks the laws; `last` has the values of cells at the end, as each node has them.

@@ -105,11 +105,6 @@ impl SimLog {
         ticket
     }
 
-    /// Appends a record without any fault: how a run begins.
-    pub(crate) fn put(&mut self, envelope: &Envelope<'_>) {
-        self.append(envelope.to_record());
-    }
-
     /// The log's clock: records get this time or a later one.
     pub(crate) fn set_clock(&mut self, micros: i64) {
         self.time_micros = self.time_micros.max(micros);

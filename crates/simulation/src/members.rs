@@ -5,10 +5,12 @@
 //! | --- | --- |
 //! | `logs` | the logs of a cluster, with faults |
 //! | `node` | a node: its disk, and the process on it |
+//! | `shown` | what a node has, as text |
 //! | `statements` | requests as CQL |
 
 mod logs;
 mod node;
+mod shown;
 mod statements;
 
 use std::collections::BTreeMap;
@@ -22,12 +24,12 @@ use ilion_member::InProcess;
 use ilion_query::Consistency;
 use parking_lot::Mutex;
 
-use crate::engine::{CELLS, COUNTER, Command, REGISTERS};
+use crate::command::{CELLS, COUNTER, Command, REGISTERS};
 use crate::history::{History, Ran};
 use crate::log::{LogFaults, Side};
-use crate::member::{Reply, Request};
 use crate::members::logs::ClusterLogs;
 use crate::members::node::{Cluster, SimNode};
+use crate::request::{Reply, Request};
 
 const NODES: usize = 3;
 const CLIENTS: usize = 4;
@@ -46,6 +48,8 @@ struct World {
     history: History,
     replies: Replies,
     next_value: u64,
+    /// The value that a client wanted to set last, of each register.
+    wanted: [u64; REGISTERS as usize],
     /// The state of the cluster after each record of the meta log.
     states: BTreeMap<u64, Arc<ClusterState>>,
 }
@@ -83,6 +87,7 @@ impl World {
             history: History::default(),
             replies: Replies::default(),
             next_value: 1,
+            wanted: [0; REGISTERS as usize],
             states: BTreeMap::new(),
         }
     }
@@ -299,10 +304,12 @@ impl World {
         self.next_value += 1;
         let value = self.next_value;
         match self.random.below(10) {
-            0 | 1 => Request::Change(Command::Write(key, value)),
-            2 | 3 => {
-                let expected = self.random.below(6);
-                Request::Change(Command::CompareAndSet(key, value.checked_sub(expected), value))
+            kind @ 0..4 => {
+                let before = std::mem::replace(&mut self.wanted[key as usize], value);
+                Request::Change(match kind {
+                    0 | 1 => Command::Write(key, value),
+                    _ => Command::CompareAndSet(key, (before > 0).then_some(before), value),
+                })
             }
             4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
             5 | 6 => Request::Change(Command::Batch(CELLS, value)),
@@ -330,14 +337,48 @@ impl World {
         }
         let before = self.history.ran.unknown;
         self.rest("last reads", |world| world.history.waiting() == 0)?;
-        match self.history.ran.unknown == before {
-            true => Ok(()),
-            false => Err(Violation("settle: a node does not answer".to_owned())),
+        if self.history.ran.unknown > before {
+            return Err(Violation("settle: a node does not answer".to_owned()));
         }
+        self.rest("catches up", Self::is_caught_up)
+    }
+
+    /// True if all nodes have applied all that is in the logs.
+    fn is_caught_up(&self) -> bool {
+        let ends = |node: &SimNode| -> BTreeMap<u32, u64> {
+            let tablets = node.member().map(|member| member.facts().tablets);
+            let tablets = tablets.into_iter().flatten();
+            tablets.map(|tablet| (tablet.tablet, tablet.applied)).collect()
+        };
+        let logs = &self.cluster.logs;
+        let is_at_end = |(tablet, applied): (u32, u64)| logs.end(tablet) == applied;
+        self.nodes
+            .iter()
+            .all(|node| ends(node).into_iter().all(is_at_end))
+    }
+
+    /// Compares the data of all nodes, which have applied the same records.
+    fn compare(&self) -> Result<(), Violation> {
+        let mut of_first = None;
+        for (place, node) in self.nodes.iter().enumerate() {
+            let Some(engine) = node.engine() else {
+                continue;
+            };
+            let data = shown::partitions(&engine);
+            let first = of_first.get_or_insert_with(|| data.clone());
+            if *first != data {
+                return Err(Violation(format!(
+                    "replicas: node {place} has {data:?}, another {first:?}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn finish(mut self) -> Result<Ran, Violation> {
-        self.history.check(&[])?;
+        self.compare()?;
+        let last = CELLS.map(|cell| (cell, self.history.last_read(cell)));
+        self.history.check(&[last])?;
         self.nodes.iter_mut().for_each(SimNode::stop);
         self.rest("stops", |world| world.cluster.turns.tasks().is_empty())?;
         Ok(self.history.ran)

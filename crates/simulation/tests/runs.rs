@@ -1,7 +1,7 @@
 //! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one.
 
 use ilion_histories::Violation;
-use ilion_simulation::{Mutant, Ran, run, run_cql};
+use ilion_simulation::{Mutant, Ran, run, run_members};
 
 /// Runs seeds, or the one that is given; `None` if one is given.
 fn run_all(seeds: std::ops::Range<u64>, run: impl Fn(u64) -> Result<Ran, Violation>) -> Option<Ran> {
@@ -47,7 +47,7 @@ fn a_hundred_runs_of_toys_keep_the_laws() {
 
 #[test]
 fn runs_of_real_nodes_keep_the_laws() {
-    let Some(total) = run_all(0..20, run_cql) else {
+    let Some(total) = run_all(0..20, run_members) else {
         return;
     };
     let Ran {

@@ -97,6 +97,11 @@ impl ClusterLogs {
         true
     }
 
+    /// The offset above the last record of a log, without those that are on their way.
+    pub fn end(&self, log: u32) -> u64 {
+        self.0.lock().log(log).end(Side::Majority).segment.0
+    }
+
     /// Cuts off the leader of one log, chosen by this number.
     pub fn isolate(&self, chosen: u64) {
         let mut inner = self.0.lock();

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use ilion_query::{Awaited, ClientState, Consistency, Error, ExecuteOptions, Outcome, Value, Values};
 
-use crate::engine::{CELLS, Command};
-use crate::member::{Reply, Request};
+use crate::command::{CELLS, Command};
 use crate::members::node::Process;
+use crate::request::{Reply, Request};
 
 /// The tables, with a replica on each node.
 pub(super) const SCHEMA: [&str; 4] = [

@@ -1,12 +1,7 @@
-//! [`Engine`]: what a replica keeps of one tablet, and [`ToyEngine`], which keeps it in a map.
-//!
-//! The real engine is to take the toy's place: it applies a record at a position, reads, flushes, loses what was not flushed, and says up
-//! to where it has applied. Nothing else of a replica knows which engine it has.
-
-use std::collections::BTreeMap;
+//! [`Command`]: changes that clients ask for, and the keys that they change. Toys log a command as these bytes.
 
 use ilion_codec::{Reader, Writer};
-use ilion_commitlog::{Kind, Position, Record};
+use ilion_commitlog::{Kind, Record};
 use ilion_histories::Value;
 
 /// Registers that are checked for linearizability.
@@ -90,62 +85,5 @@ impl Command {
                 return Err(input.error("a kind of the toy"));
             }
         })
-    }
-}
-
-/// What a replica keeps of a tablet.
-pub trait Engine: Clone {
-    /// Applies a command at its place in the log. A compare-and-set that did not set returns the value that it found.
-    fn apply(&mut self, position: Position, command: Command) -> Option<Value>;
-    /// The value of a register.
-    fn register(&self, key: u64) -> Value;
-    /// The value of a counter.
-    fn counter(&self, key: u64) -> i64;
-    /// All values, to compare replicas at one position.
-    fn digest(&self) -> String;
-}
-
-/// A replica in a map.
-#[derive(Clone, Debug, Default)]
-pub struct ToyEngine {
-    registers: BTreeMap<u64, u64>,
-    counters: BTreeMap<u64, i64>,
-}
-
-impl Engine for ToyEngine {
-    fn apply(&mut self, _position: Position, command: Command) -> Option<Value> {
-        match command {
-            Command::Write(key, value) => {
-                self.registers.insert(key, value);
-            }
-            Command::CompareAndSet(key, expected, value) => {
-                let found = self.register(key);
-                if found != expected {
-                    return Some(found);
-                }
-                self.registers.insert(key, value);
-            }
-            Command::Add(key, amount) => *self.counters.entry(key).or_default() += amount,
-            Command::Batch(keys, version) => {
-                for key in keys {
-                    let newest = self.registers.entry(key).or_default();
-                    *newest = version.max(*newest);
-                }
-            }
-            Command::Barrier => {}
-        }
-        None
-    }
-
-    fn register(&self, key: u64) -> Value {
-        self.registers.get(&key).copied()
-    }
-
-    fn counter(&self, key: u64) -> i64 {
-        self.counters.get(&key).copied().unwrap_or(0)
-    }
-
-    fn digest(&self) -> String {
-        format!("{:?} {:?}", self.registers, self.counters)
     }
 }

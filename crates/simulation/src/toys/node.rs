@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use ilion_cluster::{Admission, Windows};
 use ilion_codec::{Reader, Writer};
 use ilion_commitlog::{Envelope, Origin, Position};
-use ilion_env::Seeded;
-use ilion_histories::{Value, Violation};
+use ilion_histories::Value;
 
-use crate::engine::{Command, Engine};
-use crate::log::{Answer, Side, SimLog, Ticket};
-use crate::member::{Member, Reply, Request, Tailed};
+use crate::command::Command;
+use crate::log::{Answer, Deleted, Side, SimLog, Ticket};
+use crate::request::{Reply, Request};
+use crate::toys::data::ToyData;
 
 /// A defect that is built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,29 +62,29 @@ struct Pending {
 
 /// What is on the node's disk: written at once or not at all.
 #[derive(Clone)]
-pub struct Saved<E> {
-    engine: E,
+pub struct Saved {
+    data: ToyData,
     position: Position,
     windows: Vec<u8>,
 }
 
 /// A coordinator and replica.
-pub struct Node<E> {
+pub(super) struct Node {
     number: u32,
     incarnation: u32,
     next_seq: u64,
     side: Side,
     mutant: Option<Mutant>,
-    engine: E,
+    data: ToyData,
     position: Position,
     windows: Windows,
     /// Outcomes of this process's commands, as they were applied.
     outcomes: BTreeMap<u64, Option<Value>>,
-    saved: Saved<E>,
+    saved: Saved,
     pending: BTreeMap<u64, Pending>,
 }
 
-impl<E: Engine + Default> Node<E> {
+impl Node {
     /// An empty node.
     pub fn new(number: u32, mutant: Option<Mutant>) -> Self {
         let windows = Windows::default();
@@ -94,10 +94,10 @@ impl<E: Engine + Default> Node<E> {
             next_seq: 1,
             side: Side::Majority,
             mutant,
-            engine: E::default(),
+            data: ToyData::default(),
             position: Position::START,
             saved: Saved {
-                engine: E::default(),
+                data: ToyData::default(),
                 position: Position::START,
                 windows: encoded(&windows),
             },
@@ -108,7 +108,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Takes a request of a client, which `client` identifies.
-    fn begin_one(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
+    pub fn begin(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
         let mut command = match request {
             Request::Change(command) => command,
             Request::Register(_) | Request::Counter(_) | Request::Alter(_) => Command::Barrier,
@@ -119,7 +119,7 @@ impl<E: Engine + Default> Node<E> {
         if let (Command::CompareAndSet(key, expected, value), true) =
             (command, self.is(Mutant::DecidedByCoordinator))
         {
-            let found = self.engine.register(key);
+            let found = self.data.register(key);
             if found != expected {
                 return Some(Reply::Done(Some(found)));
             }
@@ -175,7 +175,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Checks whether a request has its answer; `None` if not yet.
-    fn poll_one(&mut self, client: u64, log: &mut SimLog) -> Option<Reply> {
+    pub fn poll(&mut self, client: u64, log: &mut SimLog) -> Option<Reply> {
         let mut pending = self.pending.remove(&client)?;
         if pending.awaited.is_none() {
             match log.take_answer(pending.ticket) {
@@ -215,7 +215,7 @@ impl<E: Engine + Default> Node<E> {
             return Some(Reply::Done(None));
         }
         if self.is(Mutant::OutcomeOfAnotherPlace) {
-            let found = self.engine.register(key);
+            let found = self.data.register(key);
             return Some(Reply::Done((found != expected).then_some(found)));
         }
         // Without an outcome, the node has the change from a copy of another replica's data, so the command's result is not known.
@@ -227,14 +227,17 @@ impl<E: Engine + Default> Node<E> {
 
     fn read(&self, request: Request) -> Reply {
         match request {
-            Request::Register(key) => Reply::Register(self.engine.register(key)),
-            Request::Counter(key) => Reply::Counter(self.engine.counter(key)),
+            Request::Register(key) => Reply::Register(self.data.register(key)),
+            Request::Counter(key) => Reply::Counter(self.data.counter(key)),
             Request::Change(_) | Request::Alter(_) => Reply::Unknown,
         }
     }
 
-    /// Applies the next record. `Err`: it is deleted, and the node needs a copy of another one.
-    fn tail_one(&mut self, log: &SimLog) -> Result<bool, crate::log::Deleted> {
+    /// Applies the next record. Returns false if there is none.
+    ///
+    /// # Errors
+    /// The record is deleted, and the node needs a copy of another one's data.
+    pub fn tail(&mut self, log: &SimLog) -> Result<bool, Deleted> {
         let next = match log.next_above(self.position, self.side) {
             Err(deleted) if self.is(Mutant::GapPassedOver) => {
                 self.position = Position::new(deleted.first.segment.0 - 1, 0);
@@ -259,7 +262,7 @@ impl<E: Engine + Default> Node<E> {
         let Ok(command) = Command::decode(record) else {
             return Ok(false);
         };
-        let found = self.engine.apply(position, command);
+        let found = self.data.apply(command);
         let Origin {
             node,
             incarnation,
@@ -272,11 +275,11 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Flushes: data, position and windows become durable together.
-    fn flush(&mut self) {
+    pub fn flush(&mut self) {
         let is_early = self.is(Mutant::PositionSavedEarly);
         let is_late = self.is(Mutant::PositionSavedLate);
         if !is_early {
-            self.saved.engine = self.engine.clone();
+            self.saved.data = self.data.clone();
         }
         if !is_late {
             self.saved.position = self.position;
@@ -287,7 +290,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Loses what is not flushed, and starts again. The clients that wait get no answer.
-    fn lose(&mut self) -> Vec<u64> {
+    pub fn crash(&mut self) -> Vec<u64> {
         self.restore(self.saved.clone());
         if !self.is(Mutant::SameIncarnation) {
             self.incarnation += 1;
@@ -296,76 +299,44 @@ impl<E: Engine + Default> Node<E> {
         std::mem::take(&mut self.pending).into_keys().collect()
     }
 
-    fn restore(&mut self, saved: Saved<E>) {
+    fn restore(&mut self, saved: Saved) {
         self.windows = Windows::decode(&mut Reader::new(&saved.windows)).unwrap_or_default();
-        self.engine = saved.engine.clone();
+        self.data = saved.data.clone();
         self.position = saved.position;
         self.outcomes.clear();
         self.saved = saved;
     }
-}
 
-impl<E: Engine + Default> Member for Node<E> {
-    const CAN_COPY: bool = true;
-    const HAS_SCHEMA: bool = false;
-
-    fn begin(&mut self, client: u64, request: Request, logs: &mut [SimLog]) -> Option<Reply> {
-        self.begin_one(client, request, logs.first_mut()?)
-    }
-
-    fn poll(&mut self, client: u64, logs: &mut [SimLog]) -> Option<Reply> {
-        self.poll_one(client, logs.first_mut()?)
-    }
-
-    fn waiting(&self) -> Vec<u64> {
+    /// The clients that wait.
+    pub fn waiting(&self) -> Vec<u64> {
         self.pending.keys().copied().collect()
     }
 
-    fn tail(&mut self, tablet: usize, logs: &mut [SimLog]) -> Result<Tailed, Violation> {
-        Ok(match self.tail_one(&logs[tablet]) {
-            Ok(true) => Tailed::Applied(self.position, self.engine.digest()),
-            Ok(false) => Tailed::Nothing,
-            Err(deleted) => Tailed::Deleted(deleted),
-        })
-    }
-
-    fn save_step(&mut self, _random: &mut Seeded) {
-        self.flush();
-    }
-
-    fn crash(&mut self, _random: &mut Seeded) -> Vec<u64> {
-        self.lose()
-    }
-
-    fn recover(&mut self) -> Vec<u64> {
-        Vec::new()
-    }
-
-    fn saved(&self, _tablet: usize) -> Position {
+    /// Up to where its data is durable.
+    pub fn saved(&self) -> Position {
         self.saved.position
     }
 
+    /// Up to where it has applied the log.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Its data.
+    pub(super) fn data(&self) -> &ToyData {
+        &self.data
+    }
+
     /// Takes another node's durable data. Outcomes of this process's own commands stay known.
-    fn copy_from(&mut self, other: &Self) {
+    pub fn copy_from(&mut self, other: &Self) {
         let outcomes = std::mem::take(&mut self.outcomes);
         self.restore(other.saved.clone());
         self.outcomes = outcomes;
     }
 
-    fn talk_to(&mut self, side: Side) {
+    /// Sets the leaders of logs that it talks to from now on.
+    pub fn talk_to(&mut self, side: Side) {
         self.side = side;
-    }
-
-    fn register(&self, key: u64) -> Value {
-        self.engine.register(key)
-    }
-
-    fn counter(&self, key: u64) -> i64 {
-        self.engine.counter(key)
-    }
-
-    fn is_busy(&self) -> bool {
-        false
     }
 }
 

@@ -1,0 +1,33 @@
+//! [`Request`]: what clients ask for; [`Reply`]: what they get.
+
+use ilion_histories::Value;
+
+use crate::command::Command;
+
+/// What a client gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The request took effect. A compare-and-set that did not set has the value that it found.
+    Done(Option<Value>),
+    /// The value of a register.
+    Register(Value),
+    /// The value of a counter.
+    Counter(i64),
+    /// No answer came.
+    Unknown,
+    /// The request did not take effect, and will not: the client may try again.
+    Refused,
+}
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Change something.
+    Change(Command),
+    /// Read a register at QUORUM.
+    Register(u64),
+    /// Read a counter at QUORUM.
+    Counter(u64),
+    /// Change the schema, in one of several ways.
+    Alter(u64),
+}
