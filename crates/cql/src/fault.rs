@@ -143,7 +143,8 @@ fn line_and_column(text: &str, at: usize) -> (u32, i32) {
     )
 }
 
-/// The tokens around `highlighted` up to `last`, with `highlighted` in brackets. `None` if one of the two is the end of the text.
+/// The tokens around `highlighted`, none after `last`, with `highlighted` in brackets. `None` if `highlighted` or the last token to show
+/// is the end of the text.
 fn snippet(text: &str, highlighted: Token, last: Token) -> Option<String> {
     let (first, shown_last) = neighbours(text, highlighted, last);
     if highlighted.kind == Kind::End || shown_last.kind == Kind::End {

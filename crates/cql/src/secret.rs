@@ -1,8 +1,8 @@
 //! Texts of statements without the passwords in them, for logs, traces and error messages.
 //!
-//! A text may have secrets if it has the word PASSWORD, and also ROLE or USER, or does not begin like a statement about rows. This
-//! includes texts that are not CQL: a typing error must not reveal a password. In such a text everything between PASSWORD and the
-//! next AND is hidden, and so is every later string.
+//! A text may have secrets if it has the word PASSWORD, and either has the word ROLE or USER or does not begin like a statement about
+//! rows. This includes texts that are not CQL: a typing error must not reveal a password. In such a text everything between PASSWORD
+//! and the next AND or semicolon is hidden, except `=`, and so is every later string.
 //!
 //! Invariant of [`mask_secrets`]: the text keeps its length and its lines, so that positions in it stay true.
 

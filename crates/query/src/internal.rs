@@ -29,7 +29,7 @@ pub(crate) fn run(
     }
 }
 
-/// Like [`run`], but returns the whole answer, and requires that the table exists.
+/// Like [`run`], but returns the whole answer, and fails if the table does not exist.
 ///
 /// # Errors
 /// As [`run`].

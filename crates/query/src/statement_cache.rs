@@ -46,7 +46,7 @@ pub(crate) struct StatementCache {
     options: QueryOptions,
     known: Cache<Id, Arc<Prepared>, Bytewise, DefaultHashBuilder, Evicted>,
     evicted: Evicted,
-    /// Facts about forgotten statements: clients may still decode rows by the columns they had.
+    /// Facts about forgotten statements, by whose columns clients may still decode rows.
     former: Cache<Id, Former>,
     /// True if the table may have statements that are not in memory.
     has_unread: AtomicBool,

@@ -42,7 +42,7 @@ impl ClusterSource for ClusterFacts {
     }
 }
 
-/// The most rows that the reader of a selection wants. Only live rows count. `None` means no limit.
+/// The largest number of rows that the reader can use. Only live rows count. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Rows in all.

@@ -131,7 +131,7 @@ pub struct TableSchema {
     pub kind: TableKind,
     /// Options (`WITH ...`).
     pub options: TableOptions,
-    /// `system_schema.tables.flags`: `compound`, except in compact tables with less than two clustering columns; `counter`, `dense`,
+    /// `system_schema.tables.flags`: `compound`, except in compact tables with fewer than two clustering columns; `counter`, `dense`,
     /// `super` if they apply.
     pub flags: Vec<String>,
     /// Dropped columns by name.

@@ -1,7 +1,7 @@
 //! The tables of `system_auth`. Only this module knows their columns.
 //!
 //! Compat: rows and columns are those of Cassandra 5.0, so that each server can use what the other one wrote. All rows
-//! that one statement writes are one record of the commit log, up to `CHANGES_MAX` of them.
+//! that one statement writes are one record of the commit log, unless it makes more than `CHANGES_MAX` changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub(super) fn check(mutations: &[Mutation], execution: &Execution<'_>) -> Result
     Ok(())
 }
 
-/// The length in bytes of the longest value in a mutation, including the values of its keys.
+/// The length in bytes of the longest part of a mutation: a value or path of a cell, a clustering value, or the whole partition key.
 fn longest(mutation: &Mutation) -> u64 {
     let update = &mutation.update;
     let rows = update.rows.iter().chain(&update.static_row);

@@ -112,7 +112,7 @@ struct LeadFinder<'f> {
 }
 
 impl LeadFinder<'_> {
-    /// The best leads to the rows that match all restrictions; `None` if no restriction is a lead.
+    /// The best leads to the rows that match all restrictions; `None` if no index leads to them.
     fn plan<'r>(
         &self,
         restrictions: impl Iterator<Item = &'r Restriction>,

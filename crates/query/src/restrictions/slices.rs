@@ -89,7 +89,8 @@ fn edge_slices(
     slices
 }
 
-/// The slice below `head` and on one side of `whole`. Requires: all columns that `whole` adds to `head` have the same direction.
+/// The slice of the clusterings that begin with `head` and lie on one side of `whole`. Requires: all columns that `whole` adds to `head`
+/// have the same direction.
 fn run_slice(head: Values, whole: Values, order: ClusteringOrder, side: Side, is_inclusive: bool) -> Slice {
     let is_stored_above = (side == Side::Above) == (order == ClusteringOrder::Asc);
     if is_stored_above {

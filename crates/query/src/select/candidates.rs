@@ -175,7 +175,8 @@ impl Groups {
         }
     }
 
-    /// A group of this candidate and later ones of the same partition; `None` if WHERE selects none of them.
+    /// A group of this candidate and later ones of the same partition; `None` if WHERE selects none of them, or after a seek past the row
+    /// where the last page ended.
     fn rows_from(&mut self, first: Candidate) -> Result<Option<CandidateGroup>, ReadError> {
         let key = first.place.key.clone();
         if let Some((resumed, clustering)) = self.resume.take_if(|(resumed, _)| *resumed == key) {

@@ -140,7 +140,7 @@ impl SelectPlan {
         }
     }
 
-    /// True if the SELECT reads at most one row and returns its columns unchanged.
+    /// True if the SELECT reads at most one row, by its whole primary key, and does not filter, aggregate or order by nearness.
     fn is_point(&self) -> bool {
         self.restrictions.is_one_row()
             && self.nearest.is_none()

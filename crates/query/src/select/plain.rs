@@ -114,7 +114,7 @@ impl<'p> Within<'p> {
 
 /// Consumes the plain rows of a scan. Like `ilion_rows::PlainVisitor`, but also gets the partition of the rows.
 pub(super) trait PlainTaker {
-    /// The next rows are of a new partition of a table with clustering. `given` of its rows were already returned.
+    /// The next rows are of one partition, in a table with clustering columns. `given` of its rows or groups were already returned.
     fn begin_partition(&mut self, _given: u32) {}
 
     /// Takes one row.

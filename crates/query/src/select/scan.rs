@@ -65,7 +65,7 @@ pub(super) struct Scan<'e> {
     is_whole: bool,
     cursor: Option<ReadPurge<Box<dyn Cursor>>>,
     partition: Option<Partition>,
-    /// Number of rows or groups that were returned before of the cursor's partition; `None` if it is new.
+    /// Number of rows or groups of the cursor's partition that earlier pages and groups of candidates returned; `None` if it is new.
     given_before: Option<u32>,
     /// The partition of the previous group, and how many rows of it were returned.
     passed: Option<(DecoratedKey, u32)>,

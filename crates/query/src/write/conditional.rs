@@ -211,8 +211,8 @@ impl<'a> Conditions<'a> {
         Ok(request)
     }
 
-    /// Returns the condition on a row, or without a clustering that on the static row. Sets it to `new` if there was none; otherwise also
-    /// returns `new`.
+    /// Returns the condition on `row`, or on the static row if `row` is `None`. If there was no condition yet, sets it to `new`; otherwise
+    /// returns `new`, too.
     fn slot(
         &mut self,
         row: Option<&Clustering>,

@@ -103,7 +103,7 @@ impl ModifyPlan {
         self.timing.has_timestamp()
     }
 
-    /// True if the statement reads stored data for positions in lists. Conditions do not count here.
+    /// True if an operation of the statement needs a stored list. Conditions do not count here.
     pub fn reads(&self) -> bool {
         self.operations.reads()
     }

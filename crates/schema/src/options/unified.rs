@@ -9,8 +9,8 @@ use crate::error::config;
 const SIZE_MIN: f64 = (1 << 20) as f64;
 const TARGET_DEFAULT: f64 = (1_u64 << 30) as f64;
 
-/// Parses a number with a decimal or binary prefix and a final B to bytes. The error is the reason for the message. Compat:
-/// `FBUtilities.parseHumanReadableBytes`.
+/// Parses a size in bytes: a number, an optional decimal or binary prefix, and a final B. The error is the reason for the message.
+/// Compat: `FBUtilities.parseHumanReadableBytes`.
 fn size_of(text: &str) -> Result<f64, String> {
     let Some(rest) = text.strip_suffix('B') else {
         return Err(format!("{text} does not end in unit B"));
