@@ -22,7 +22,7 @@ pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
     let extra = first.leading_ones() as usize;
     let high = u64::from(first) & (0x7F >> extra);
     if let Some([_, tail @ ..]) = bytes.first_chunk::<9>() {
-        // The usual case, not at the end of the input: no loop over the tail. Two shifts, since `extra` may be 0, and a shift by
+        // The usual case, not at the end of the input: no loop over the tail. Two shifts, since `extra` may be 8, and a shift by
         // 64 is not defined.
         let low = u64::from_be_bytes(*tail) >> (64 - 8 * extra);
         return Some(((high << (8 * extra - 8) << 8) | low, extra + 1));

@@ -11,7 +11,7 @@ pub type Options = BTreeMap<String, String>;
 pub struct Common {
     /// Whether compactions start in the background (`enabled`).
     pub is_enabled: bool,
-    /// An SSTable with at least this share of droppable tombstones may be compacted alone.
+    /// An SSTable with more than this share of droppable tombstones may be compacted alone.
     pub tombstone_threshold: f64,
     /// Minimum age of an SSTable that is compacted alone.
     pub tombstone_compaction_interval_secs: i64,

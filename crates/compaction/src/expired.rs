@@ -2,8 +2,8 @@
 
 use crate::{Candidate, Common, Situation, space};
 
-/// SSTables whose data is all tombstones past gc grace, and older than all data of the memtables and of other SSTables that they overlap.
-/// Compat: `CompactionController.getFullyExpiredSSTables`.
+/// SSTables whose data is all dead and past gc grace, and older than all data of the memtables and of the SSTables that they overlap
+/// and that are not expired themselves. Compat: `CompactionController.getFullyExpiredSSTables`.
 pub(crate) fn fully_expired(situation: &Situation) -> Vec<&Candidate> {
     let gc_before = situation.gc_before_secs;
     let (expired, others): (Vec<_>, Vec<_>) = situation

@@ -168,8 +168,8 @@ impl Leveled {
         self.size_tiered.due_bucket(&idle).map(Choice::merge)
     }
 
-    /// The first file, behind the key where the last compaction ended, whose inputs are idle; then the files that it overlaps in the
-    /// next level.
+    /// The first file whose inputs are idle, and the files that it overlaps in the next level. The search starts behind the key where
+    /// the last compaction ended, and continues at the first file of the level.
     fn inputs_of<'a>(manifest: &Manifest<'a>, level: usize) -> Option<Vec<&'a Candidate>> {
         let files = manifest.level(level);
         let above = manifest.level(level + 1);

@@ -7,7 +7,7 @@ use ilion_types::Token;
 
 /// Below this number of partitions, chance decides how far apart the first and the last token are.
 const PARTITIONS_FEW: u64 = 100;
-/// Share of the ring that is assumed for each partition if there are few.
+/// Share of the ring that is assumed, at least, for each partition if there are few.
 const SPAN_OF_PARTITION: f64 = 1.0 / 65536.0;
 /// Smallest span, as a share of the ring.
 const SPAN_MIN: f64 = 1.0 / (1_u64 << 48) as f64;
@@ -46,7 +46,8 @@ pub(crate) fn share(first: &DecoratedKey, last: &DecoratedKey) -> f64 {
     }
 }
 
-/// [`share`], but estimated from the number of partitions if these are few: they may be close together by chance.
+/// [`share`]; if the partitions are few or the share is tiny, at least an estimate from their number, since a few partitions may be
+/// close together by chance.
 pub(crate) fn span(first: &DecoratedKey, last: &DecoratedKey, partitions: u64) -> f64 {
     let share = share(first, last).min(1.0);
     if partitions >= PARTITIONS_FEW && share >= SPAN_MIN {

@@ -1,8 +1,8 @@
 //! [`Arena`]: memory for short rows of one shard, side by side in chunks.
 //!
 //! A chunk is freed when the last row in it is freed. So millions of rows are freed in some ten thousand steps, and a row takes only
-//! its own bytes. The bytes of a row that is replaced or deleted stay in the chunk until
-//! then, and the memtable still counts them. Therefore only the first version of a row is put here.
+//! its own bytes. The bytes of a row that is replaced or deleted stay until their chunk is freed, and the memtable still counts them.
+//! Therefore only the first version of a row is put here.
 
 use bytes::{BufMut, Bytes, BytesMut};
 

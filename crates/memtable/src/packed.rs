@@ -123,7 +123,8 @@ impl Packed {
         }
     }
 
-    /// Appends the row's cells, and returns their timestamp; `None` if timestamps differ, or the row expires or has a clustering.
+    /// Appends the row's cells, and returns their timestamp; `None` if timestamps differ, or the row has no liveness, expires, or has
+    /// a clustering.
     #[inline]
     pub(crate) fn plain_cells<'p>(&'p self, cells: &mut Cells<'p>) -> Option<i64> {
         let mut reading = PackedReader::of(&self.0);

@@ -216,7 +216,8 @@ impl Partition {
         self.rows.span(slice, comparator)
     }
 
-    /// Removes the next row from the span; returns a copy without the cells that the partition's deleted ranges cover.
+    /// Removes the next row from the span; returns a copy without the data that the partition's deleted ranges cover. Skips rows that
+    /// are empty then.
     pub(crate) fn take(
         &self,
         span: &mut Span,

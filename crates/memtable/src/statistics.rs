@@ -24,7 +24,7 @@ pub struct Statistics {
     pub max_timestamp_micros: i64,
     /// True if a mutation had a static row.
     pub has_static_rows: bool,
-    /// First and last position in the commit log of the applied mutations; `None` if they are not logged.
+    /// First and last position in the commit log of the applied mutations; `None` if none of them is logged.
     pub log: Option<(LogPosition, LogPosition)>,
 }
 

@@ -197,7 +197,7 @@ impl<V> Tree<V> {
         (&mut leaf.entries[slot].1, is_new)
     }
 
-    /// Inserts a key at the position where it belongs. Returns its final position, which differs if the leaf was split.
+    /// Inserts a key at the position where it belongs. Returns its final position, which may differ if the leaf was split.
     fn insert(&mut self, mut at: At, key: PlacedKey, value: V) -> At {
         let middle = &mut self.middles.nodes[at.middle];
         let leaf = &mut middle.nodes[at.leaf];

@@ -35,7 +35,7 @@ impl Clustering {
         Self(values.into_iter().map(Some).collect())
     }
 
-    /// The values, in clustering order.
+    /// The values, in the order of the clustering columns.
     #[inline]
     pub fn values(&self) -> &Values {
         &self.0

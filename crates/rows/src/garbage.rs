@@ -106,7 +106,8 @@ impl<C: Cursor> GarbageSkip<C> {
         }
     }
 
-    /// Removes the parts of the row that `deletion` or the row of the other sources deletes. Returns false if the row is empty then.
+    /// Removes the parts of the row that `deletion` or the row of the other sources deletes, and, with [`Granularity::Cell`], the
+    /// cells that the latter overwrites. Returns false if the row is empty then.
     fn clean(&self, row: &mut Row, deletion: DeletionTime, other: Option<&Row>) -> bool {
         row.shadow(other.map_or(deletion, |other| deletion.max(other.deletion)));
         if let Some(other) = other

@@ -28,8 +28,8 @@ const TAIL_LEN: usize = 27;
 pub(crate) const BLOCK_BYTES: u32 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 
-/// The components that Checksums.db covers: those without checksums that each read compares, and that no program rewrites. Compat:
-/// Cassandra replaces Statistics.db (which has checksums) and TOC.txt of existing SSTables.
+/// The components that Checksums.db covers: their formats have no checksums that each read could compare, and no program rewrites
+/// them. Compat: Cassandra replaces Statistics.db (which has checksums) and TOC.txt of existing SSTables.
 const COVERED: [Component; 8] = [
     Component::Index,
     Component::Partitions,
@@ -199,7 +199,7 @@ impl Checksums {
         }
     }
 
-    /// The CRCs of a component; `None` if the SSTable was written without this component.
+    /// The CRCs of a component; `None` if it is not covered, or did not exist when the CRCs were computed.
     pub(crate) fn of(&self, component: &Component) -> Option<&Sums> {
         let mut all = self.components.iter();
         all.find_map(|(known, sums)| (known == component).then_some(sums))

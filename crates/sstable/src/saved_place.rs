@@ -8,7 +8,8 @@
 //!
 //! `position` is in Data.db; `entry_at` is in Index.db, behind the key; `size` is the size of the blocks and their offsets.
 //! Deletion and blocks are as in the promoted index of the SSTable's version. Ilion writes the first and the last form. A
-//! loaded location is valid only after the key was found there, in Data.db and in the entry of Index.db.
+//! loaded location is valid only after the key was found at `position`, and, for the last form, an entry with this position in
+//! Index.db.
 
 use ilion_codec::{Reader, Writer, unsigned_vint_len};
 use ilion_rows::DecoratedKey;
@@ -203,7 +204,7 @@ impl SSTable {
     }
 
     /// Adds a saved location to the key cache, without I/O if the location is complete. Returns false if the key cache is not used for
-    /// this SSTable, or the SSTable does not have the partition.
+    /// this SSTable, or if the SSTable certainly does not have the partition.
     ///
     /// # Errors
     /// As [`SSTable::load_key`].

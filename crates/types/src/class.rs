@@ -150,7 +150,7 @@ const SCALARS: [(&str, CqlType); 21] = [
     ("IntegerType", CqlType::Varint),
 ];
 
-/// The class of partition keys with the full names of both its classes; unchanged if it has another form.
+/// The full name of a class; for the class of partition keys, also of the partitioner's class in it.
 fn full_order(class: &str) -> String {
     let full = match class.starts_with(PACKAGE) {
         true => class.to_owned(),

@@ -27,7 +27,8 @@ pub enum Partitioner {
 
 const PACKAGE: &str = "org.apache.cassandra.dht.";
 
-/// Start of the class of partition keys in a partitioner's order: `PartitionerDefinedOrder(partitioner)`, or `(partitioner:class)`.
+/// Start of the class of partition keys in a partitioner's order: `PartitionerDefinedOrder(partitioner)`, or with
+/// `partitioner:class` in the parentheses.
 pub(crate) const KEY_ORDER: &str = "PartitionerDefinedOrder(";
 
 impl Partitioner {

@@ -24,8 +24,8 @@ pub(super) fn take(length: usize) -> BytesMut {
     }
 }
 
-/// False if a chunk of this length would waste much of the memory: the cache counts only the length of a chunk. Chunks of flushed
-/// SSTables are shorter than others.
+/// True if a chunk of this length fits into the memory and does not waste much of it: the cache counts only the length of a chunk.
+/// Chunks of flushed SSTables are shorter than others.
 fn fits(capacity: usize, length: usize) -> bool {
     (length..=length + length / 8).contains(&capacity)
 }

@@ -166,7 +166,7 @@ impl<'b> Sequence<'b> {
         }
     }
 
-    /// The number at `index`. Requires: `bit` is at or before its one, and behind the one before.
+    /// The number at `index`. Requires: `bit` is at or before the one of this number, and behind the one of the number before.
     #[inline]
     pub(super) fn get_from(&self, bit: usize, index: usize) -> Option<u64> {
         let mut at = bit / 64;
@@ -195,8 +195,8 @@ impl<'b> Sequence<'b> {
         self.locate(value).0
     }
 
-    /// The indexes of the numbers that equal `value`. Also a bit at or before the one of the first number that is at least `value`;
-    /// `None` if all numbers are below.
+    /// The indexes of the numbers that equal `value`. Also a bit at or before the one of the first number that is at least `value`; if
+    /// there is no such number, it has no meaning, or is `None`.
     #[inline]
     fn locate(&self, value: u64) -> (Range<usize>, Option<usize>) {
         let count = self.shape.count;

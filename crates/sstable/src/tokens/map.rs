@@ -340,8 +340,8 @@ impl TokenMap {
         Ok(below.saturating_sub(1))
     }
 
-    /// A range of blocks to search for a code. Codes of hashes are spread evenly, so these are the blocks around the expected one, or
-    /// all blocks of one side if the code is not among them.
+    /// A range of blocks to search for a code. Codes of hashes are spread evenly, so these are the blocks around the expected one. If
+    /// the code is not among them, the range is extended to the first or the last block.
     #[inline]
     fn window(&self, code: u64) -> Result<(u64, u64)> {
         let last = self.blocks - 1;

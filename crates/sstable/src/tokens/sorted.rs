@@ -7,7 +7,7 @@
 //! ```text
 //! selectors   3  0  7  7* 1  0  ...     the number of an SSTable; * : of the same group as the one before
 //! anchor      every 1024 or 2048 selectors: the least code, and how many partitions of each SSTable come before
-//! sub-anchor  every 8 selectors: the first 16 bits of the code, relative to the anchor
+//! sub-anchor  every 8 selectors: the difference between its code and that of the anchor, cut to the upper 16 bits
 //! ```
 //!
 //! Token maps have tokens cut to the bits that distinguish partitions of one SSTable. Partitions of several SSTables that these bits do not
@@ -48,7 +48,8 @@ pub struct SortedView {
     subs: Box<[u16]>,
     /// For each anchor and source, the number of partitions of the source before the anchor.
     ranks: Box<[u32]>,
-    /// The prefixes of all anchors, one after the other. All codes of an anchor have its prefix in common.
+    /// The prefixes of the anchors, one after the other; consecutive anchors may share one. All keys of an anchor's stretch begin
+    /// with its prefix.
     prefixes: Box<[u8]>,
     _memory: Share,
 }

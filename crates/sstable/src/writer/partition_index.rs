@@ -18,7 +18,7 @@ pub(super) struct PartitionIndexWriter {
     hashes: Vec<KeyHash>,
 }
 
-/// Number of keys that are added to the filter at once. The bits of different keys are far apart, so that their cache misses overlap.
+/// Number of keys that are added to the filter at once. Their bits are spread over the filter, and the cache misses of a batch overlap.
 const FILTER_BATCH: usize = 128;
 
 enum Form {

@@ -118,7 +118,7 @@ impl RowEncoder {
 struct Begun<'s> {
     /// The space of the size field.
     size: Gap<'s>,
-    /// Number of free bytes behind the size field, when the body starts.
+    /// Number of free bytes behind the size field. `left_at_body` is the number behind `previous_size`, where the body starts.
     left_behind_size: usize,
     left_at_body: usize,
 }

@@ -180,7 +180,7 @@ impl SortedView {
         }
     }
 
-    /// The first group with a partition that is not below the place.
+    /// The first group with a partition that may be at or above the place.
     fn locate(&self, probe: &mut Probe<'_>) -> Result<Spot> {
         let anchor = match probe.place {
             Place::Code(code) => self.anchors.partition_point(|anchor| code >= anchor.base),
@@ -210,7 +210,8 @@ impl SortedView {
         Ok(self.next(spot))
     }
 
-    /// Index of the first selector in the anchor's stretch behind which all partitions are above the place; any selector inside a group.
+    /// Index of the first selector in the anchor's stretch from which on all partitions are above the place; the end of the stretch if
+    /// there is none. If that is inside a group, it may be any selector of the group.
     fn last_not_above(&self, anchor: usize, probe: &mut Probe<'_>) -> Result<usize> {
         let own = &self.anchors[anchor];
         let (start, end) = (index(own.start), self.end_of(anchor));
