@@ -20,7 +20,7 @@ use crate::{Error, Result};
 
 /// Number of candidates that are skipped one by one; after that, a cursor is opened at the place to skip to.
 const STEPS_MAX: usize = 16;
-/// With this many stale entries collected, they are removed.
+/// Number of collected stale entries from which on they are removed.
 const STALE_MAX: usize = 1024;
 
 impl Shared {
