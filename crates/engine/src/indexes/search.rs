@@ -84,8 +84,8 @@ impl Shared {
         Ok(estimate)
     }
 
-    /// Removes stale entries, unless the index was dropped or changed meanwhile, or their rows may be in a running import: then a
-    /// later search finds the entries again.
+    /// Removes stale entries, unless the index was dropped meanwhile, writes are refused for good, or the rows of the entries may be in a
+    /// running import: then a later search finds the entries again.
     fn remove_entries(&self, store: &TableStore, live: &LiveIndex, since: u64, stale: &mut Vec<EntryMark>) {
         let Ok((index, hidden)) = hidden_of(live) else {
             return;
