@@ -39,7 +39,7 @@ impl MemtableVectors {
 
     fn insert(&self, place: Place, vector: &[f32]) -> isize {
         if self.values.options.similarity.check(vector).is_err() {
-            // New writes are checked, so this vector was logged before the index had this definition, and comes from a replay or a cluster's log.
+            // New writes are checked, so this vector comes from a replay or a cluster's log, under another definition.
             return 0;
         }
         let weight = size_of::<Place>() + place.key.key.len() + CLUSTERING_BYTES;
