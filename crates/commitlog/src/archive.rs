@@ -48,7 +48,8 @@ impl Shared {
 /// Name of the file in the directory of a log whose trimmed segments are all in the archive.
 const ARCHIVED: &str = "archived";
 
-/// Records that the archive has all segments from `first` on; `None` records that it does not.
+/// With an archive: records that it has all segments from `first` on, unless an earlier start has recorded this for an older segment.
+/// Without (`None`): removes the record in the log's directory.
 pub(crate) fn begin(
     env: &dyn Env,
     dir: &Path,

@@ -79,7 +79,7 @@ impl Changes {
                 self.open = self.open_from(before)?;
                 match &self.open {
                     None => return Ok(None),
-                    // The end of this record may not be synced.
+                    // The position has moved to a newer segment, whose records may not be synced yet.
                     Some(_) if self.at >= synced => return Ok(None),
                     Some(_) => {}
                 }

@@ -114,7 +114,7 @@ pub struct Record {
 }
 
 impl<'a> Envelope<'a> {
-    /// A mutation for a single node without a cluster; all fields but the body are zero.
+    /// A mutation for a single node without a cluster; all fields but the kind and the body are zero.
     pub fn mutation(body: &'a [u8]) -> Self {
         let (tablet, schema_epoch, origin, time_micros) = (0, 0, Origin::default(), 0);
         Self {

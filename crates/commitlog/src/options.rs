@@ -12,7 +12,8 @@ use crate::{ENVELOPE_BYTES, Error, Position, Result, SegmentId};
 pub struct Options {
     /// The size of a segment file.
     pub segment_bytes: u32,
-    /// The largest record, envelope included; with `None` a record must fit into a segment. A segment grows for a larger record.
+    /// The largest record, envelope included; with `None` a record must fit into a segment. With a larger limit, a segment grows for a
+    /// record that does not fit.
     pub record_bytes_max: Option<u32>,
     /// When a record counts as durable.
     pub mode: Mode,

@@ -18,7 +18,7 @@ pub type AppendCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 pub trait SharedLogs: Send + Sync {
     /// Appends a record to the log that `envelope.tablet` names, and calls back with its offset once it is as durable as the log
     /// promises. The log may have copies of it at other offsets, too: readers drop repeated origins. Returns at once, or waits while too
-    /// many appends are in flight.
+    /// many records or bytes are in flight.
     ///
     /// Records that one process appends to a log from one thread are in the log in this order, unless one of them fails. The time in the
     /// envelope is ignored: the log gives each record its own.

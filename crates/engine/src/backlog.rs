@@ -80,7 +80,7 @@ impl Debt {
     }
 }
 
-/// Where writers to tables whose compactions are behind wait.
+/// Writers to tables whose compactions are behind wait here.
 #[derive(Default)]
 pub(crate) struct Backlog {
     /// The highest debt of any table. A write checks the debts of its own tables only if this one is high.

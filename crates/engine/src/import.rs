@@ -1,6 +1,6 @@
 //! Import: SSTables of another node or program are added to a table.
 //!
-//! Each SSTable is checked like in `ilion sstable verify`, and against the table's schema. Those that pass get names of the
+//! Each SSTable is checked as by `ilion sstable verify`, and against the table's schema. Those that pass get names of the
 //! table's own, under a transaction log: a crash leaves all of them or none. Their Statistics.db is rewritten, since it
 //! describes another node's commit log, levels and repairs; the other files are links, or copies if requested.
 //!

@@ -1,8 +1,8 @@
 //! Warnings about large partitions, rows and cells, and many tombstones, while they are written to SSTables.
 //!
-//! Compat: the messages of Cassandra's guardrails on partition size and tombstones. Unlike there, their second thresholds refuse no
-//! data, since a flush or compaction must write its data. Warnings about rows and cells are Ilion's own. The number of warnings for an
-//! SSTable is limited.
+//! Compat: the messages of Cassandra's guardrails on partition size and tombstones. As there, data above the second threshold is only
+//! logged as an error and not refused, since a flush or compaction must write it. Warnings about rows and cells are Ilion's own. The
+//! number of warnings for an SSTable is limited.
 
 use std::fmt;
 use std::sync::Arc;

@@ -420,7 +420,7 @@ impl PointRead<'_> {
         }
     }
 
-    /// True if, by its statistics, the SSTable has no row in the slices of `filter`, and no deletion that covers a row in them.
+    /// True if, by its statistics, the SSTable has no row in the slices of `filter`, and no deletion that covers a part of them.
     fn has_nothing_of(&self, sstable: &SSTable, filter: &ClusteringFilter, wants_static: bool) -> bool {
         if is_part_of_head(sstable, wants_static) {
             return false;

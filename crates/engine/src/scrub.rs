@@ -1,7 +1,7 @@
 //! Scrub of a table in use: replaces a damaged SSTable, in one step, by new ones with the rows that can still be read.
 //!
 //! The caller reads the damaged files ([`Salvage`]) and writes new SSTables into a directory of their own. The engine checks
-//! these like an import does, and swaps them for the damaged one under a transaction log: a crash leaves either the old or the new ones.
+//! these as an import does, and swaps them for the damaged one under a transaction log: a crash leaves either the old or the new ones.
 //! Before the swap it takes a snapshot. Sound SSTables stay as they are. The new SSTables cover no record of the commit log: the next
 //! start applies the records of the damaged one again, and so restores lost rows that the log still has.
 

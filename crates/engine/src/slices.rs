@@ -90,8 +90,8 @@ impl Engine {
         held
     }
 
-    /// Removes all partitions of these ranges from the tables of clients, and returns when that is durable: no memtable, SSTable or log
-    /// record can bring them back.
+    /// Removes all partitions of these ranges from the tables of clients, and returns when that is durable: no memtable, SSTable or record
+    /// of the local log can bring them back.
     ///
     /// Requires: no writes to the ranges during the call.
     ///

@@ -12,7 +12,7 @@ use crate::live_sstable::LiveSSTable;
 
 /// Number of reads that must meet SSTables beside the view before the next view is made.
 const READS_BEFORE: u32 = 32;
-/// Rest after a view was made, as a multiple of the time that it took. So making views takes at most 5 % of one core in the long run.
+/// Rest after a view was made, as a multiple of the time that making it took: in the long run, making views takes at most 5 % of a core.
 const REST: u64 = 20;
 /// Rests of up to this long altogether are postponed, so that after a burst of writes views follow the flushes and compactions at once.
 const CREDIT_NANOS: u64 = 60_000_000_000;

@@ -79,7 +79,7 @@ struct OpenGlance {
     /// Place of the SSTable among those of the view.
     place: usize,
     glance: Glance,
-    /// The SSTable is counted as touched, since a partition was read from it.
+    /// The SSTable was asked for a partition, so it is counted as touched.
     is_touched: bool,
 }
 

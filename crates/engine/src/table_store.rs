@@ -184,7 +184,8 @@ pub struct TableStore {
     pub(crate) left: Mutex<Left>,
     /// Offsets up to which the logs of tablets are applied to all tables.
     tablets: Arc<Tablets>,
-    /// Offsets up to which the SSTables had the records of tablets when the first record came after a start or a copy. `None` before that.
+    /// Offsets up to which the SSTables had the records of tablets when the first record came after a start, a copy or a clearing. `None`
+    /// before that record.
     pub(crate) tablet_ends: RwLock<Option<BTreeMap<u32, u64>>>,
     shards: usize,
 }

@@ -43,7 +43,7 @@ impl Tablets {
         *self.held_secs.write() = Some(log_secs);
     }
 
-    /// That second; `None` for the engine of a single node.
+    /// The second of [`Self::hold_purge`]; `None` for the engine of a single node.
     pub(crate) fn held_secs(&self) -> Option<u32> {
         *self.held_secs.read()
     }

@@ -287,7 +287,7 @@ impl ReadFile for FaultReadFile {
 
     #[cfg(unix)]
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        // With any other rule there is no descriptor: the rule may affect the read, and only `read_at` applies it.
+        // No descriptor if there is a rule that does more than make this file wait: it may affect the read, and only `read_at` applies it.
         let list = self.rules.list.read();
         match list.iter().all(|rule| rule.makes_wait(self.path())) {
             true => self.inner.descriptor(),

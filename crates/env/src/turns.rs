@@ -5,7 +5,7 @@
 //! [`give_turn`], [`pause`] or [`wait_for`]. In a thread that is no task, these behave as the functions of the standard library.
 //!
 //! A task must not give its turn while it holds a lock that another task takes: that task would block without giving its own turn.
-//! [`Turns::run`] panics when a turn takes longer than [`TURN_MAX`].
+//! [`Turns::run`] panics when a turn takes longer than `TURN_MAX`.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,35 +18,35 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// No turn takes so long, unless its task is blocked by another one.
+/// If a turn takes longer than this, its task is blocked by another task.
 const TURN_MAX: Duration = Duration::from_secs(20);
 
-/// A task of a [`Turns`]. Numbers ascend in the order in which tasks begin.
+/// A task of a [`Turns`]. Numbers ascend in the order in which tasks are spawned.
 pub type TaskId = u64;
 
 #[derive(Default)]
 struct State {
-    /// The tasks that have not ended, by their names.
+    /// The tasks that have not ended, each with its name and the condition on which it waits for its turn.
     tasks: BTreeMap<TaskId, (String, Arc<Condvar>)>,
     last: TaskId,
-    /// The task whose turn it is; `None`: that of the scheduler.
+    /// The task whose turn it is; `None` if it is the scheduler's turn.
     running: Option<TaskId>,
-    /// The task that panicked first, and its message.
+    /// The message of the first panic of a task, with the task's name.
     panicked: Option<String>,
 }
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// The scheduler waits for this.
+    /// Notified when a task gives its turn back or ends; the scheduler waits for this.
     given: Condvar,
 }
 
-/// See the module. Clones share the tasks.
+/// Tasks that take turns (see the module). Clones share the tasks.
 #[derive(Clone, Default)]
 pub struct Turns(Arc<Shared>);
 
-/// The task that this thread is.
+/// The task of this thread.
 #[derive(Clone)]
 struct Own {
     turns: Turns,
@@ -65,8 +65,8 @@ pub struct Spawned<T> {
 }
 
 impl<T> Spawned<T> {
-    /// Waits until the thread has ended, and returns its result; `None` if it panicked. Only a task can wait for a task: another thread gets
-    /// `None` at once for one that has not ended.
+    /// Waits until the thread has ended, and returns its result; `None` if it panicked. Only a task can wait for a task: in any other
+    /// thread, this returns `None` at once for a task that has not ended.
     pub fn join(self) -> Option<T> {
         if let Some((turns, task)) = &self.task {
             while turns.is_alive(*task) {
@@ -113,7 +113,7 @@ impl Turns {
         })
     }
 
-    /// The tasks that have not ended, in the order in which they began.
+    /// The tasks that have not ended, in the order in which they were spawned.
     pub fn tasks(&self) -> Vec<TaskId> {
         self.0.state.lock().tasks.keys().copied().collect()
     }
@@ -133,10 +133,12 @@ impl Turns {
         self.0.state.lock().tasks.contains_key(&task)
     }
 
-    /// Gives a task its turn, and returns when it has given it back or has ended. Requires: the caller is no task.
+    /// Gives a task its turn, and returns when the task has given it back or has ended; at once if it has ended before.
+    ///
+    /// Requires: the caller is not a task.
     ///
     /// # Errors
-    /// A task has panicked, with this message.
+    /// This task or an earlier one has panicked; the error is the first message.
     ///
     /// # Panics
     /// The turn takes too long: the task waits for another one without giving its turn.
@@ -162,7 +164,7 @@ impl Turns {
 }
 
 impl Own {
-    /// What the thread of a task does.
+    /// The body of a task's thread: waits for the first turn, calls `body`, and ends the task.
     fn run<T>(self, body: impl FnOnce() -> T) -> Option<T> {
         self.wait(self.turns.0.state.lock());
         OWN.set(Some(self.clone()));
@@ -223,8 +225,8 @@ pub fn spawn<T: Send + 'static>(
     })
 }
 
-/// Lets other tasks go on, and returns when it is the turn of this one again. Returns false, at once, if this thread is no task: then the
-/// caller must wait by other means.
+/// Gives the turn of this task to the scheduler, and returns true at the next turn of this task. Returns false at once if this thread is
+/// not a task: then the caller must wait by other means.
 pub fn give_turn() -> bool {
     let own = own();
     if let Some(own) = &own {
@@ -233,14 +235,15 @@ pub fn give_turn() -> bool {
     own.is_some()
 }
 
-/// Waits for so long. A task waits for one turn.
+/// Sleeps for this duration. A task gives its turn once instead.
 pub fn pause(duration: Duration) {
     if !give_turn() {
         std::thread::sleep(duration);
     }
 }
 
-/// Waits until `condvar` is notified, at most for so long; callers check afterwards what they wait for. A task waits for one turn.
+/// Waits until `condvar` is notified, for `at_most` at most. A task gives its turn once instead, without the lock of `guard`. Callers must
+/// check afterwards whether what they wait for has happened.
 pub fn wait_for<T>(condvar: &Condvar, guard: &mut MutexGuard<'_, T>, at_most: Duration) {
     match own() {
         Some(own) => MutexGuard::unlocked(guard, || own.give()),

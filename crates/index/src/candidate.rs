@@ -32,8 +32,8 @@ impl Place {
         }
     }
 
-    /// A place before all places of partitions behind this bound, to start a search at; `None` if the bound is the start or the end
-    /// of the table.
+    /// A place before all places of partitions behind this bound, to start a search at; `None` for the start of the table, since a search
+    /// begins there anyway, and for its end, behind which there is no partition.
     pub fn first_of(bound: &KeyBound) -> Option<Self> {
         let key = match bound {
             KeyBound::Start | KeyBound::End => return None,

@@ -75,7 +75,7 @@ impl Input {
     }
 }
 
-/// The indexes of the inputs of candidates for which `met` may still be called.
+/// Candidates for which `met` may still be called, each with the number of its input.
 #[derive(Default)]
 struct Given(VecDeque<(Candidate, usize)>);
 

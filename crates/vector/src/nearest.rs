@@ -187,7 +187,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         Ok(())
     }
 
-    /// The distance beyond which no wanted result is expected.
+    /// The distance from which on no wanted result is expected: a node at exactly this distance is not visited.
     fn bound(&self, results: &Best, beam: &Best) -> f32 {
         match (results.limit(), beam.limit()) {
             (Some(last), Some(beam)) => beam.max(self.farther(last)),

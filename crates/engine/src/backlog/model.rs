@@ -24,7 +24,7 @@ struct Model {
     /// The running compaction, and the time when it ends.
     running: Option<(Choice, u64)>,
     micros_a_mebibyte: u64,
-    /// The highest number of SSTables that had one key.
+    /// The highest number of SSTables so far that may have the same key.
     most: usize,
     waits: u64,
     longest_pause: Duration,

@@ -190,7 +190,7 @@ impl IndexedWriter {
     }
 }
 
-/// Makes a row of a plain row, with the columns that indexes need.
+/// Makes a row from a plain row, with the columns that indexes need.
 fn copy_of(row: &PlainRow<'_>, observed: &Observed) -> Row {
     // A plain row always has a timestamp.
     let micros = row.timestamp_micros.unwrap_or(NO_TIMESTAMP);
@@ -256,7 +256,7 @@ impl Sink for IndexedWriter {
         may_be_plain(self.watch.table())
     }
 
-    /// Returns false for a partition without its token: it is not written then.
+    /// Returns false, without writing the partition, if it has no token, may need a warning, or cannot be written as plain.
     fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
         let Some(token) = partition.token.filter(|_| self.watch.passes_over(partition)) else {
             return Ok(false);

@@ -20,7 +20,7 @@ use crate::{Error, Result};
 
 /// Number of candidates that are skipped one by one; after that, a cursor is opened at the place to skip to.
 const STEPS_MAX: usize = 16;
-/// With this many stale entries collected, they are removed.
+/// Number of collected stale entries from which on they are removed.
 const STALE_MAX: usize = 1024;
 
 impl Shared {
@@ -84,8 +84,8 @@ impl Shared {
         Ok(estimate)
     }
 
-    /// Removes stale entries, unless the index was dropped or changed meanwhile, or their rows may be in a running import: then a
-    /// later search finds the entries again.
+    /// Removes stale entries, unless the index was dropped meanwhile, writes are refused for good, or the rows of the entries may be in a
+    /// running import: then a later search finds the entries again.
     fn remove_entries(&self, store: &TableStore, live: &LiveIndex, since: u64, stale: &mut Vec<EntryMark>) {
         let Ok((index, hidden)) = hidden_of(live) else {
             return;

@@ -151,7 +151,7 @@ impl Shared {
         self.fill(store, making, &sets)
     }
 
-    /// Makes everything but the manifest, and syncs it.
+    /// Makes all files of a snapshot but the manifest. They are durable when this returns.
     fn fill(&self, store: &Arc<TableStore>, making: &mut Making, sets: &[SSTableSet]) -> Result<()> {
         let env = &*self.env;
         let directory = &making.hidden;

@@ -186,7 +186,7 @@ impl<T> Thread<T> {
         self.is_wake_armed = push(&mut self.ring, &entry);
     }
 
-    /// Passes as many reads to the kernel as there is room for. Returns those whose bytes were available at once.
+    /// Passes as many reads to the kernel as there is room for. Files without a descriptor are read on this thread; returns these reads.
     fn push_queued(&mut self) -> Vec<(T, Given)> {
         let mut done = Vec::new();
         while let Some(slot) = self.free.last().copied() {

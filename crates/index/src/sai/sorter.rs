@@ -113,7 +113,7 @@ impl Sorter {
             sort_by_heads(entries, arena);
             return;
         }
-        // All heads are equal and decide nothing: replace them by the first bytes in which the terms differ.
+        // All heads are equal. During the sort, the head of each entry is the bytes behind the common prefix of all terms.
         let of_first = term_tail(arena, &first);
         let common = entries
             .iter()

@@ -224,7 +224,7 @@ impl Candidates for Search {
 
     fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
         if self.terms.indexed.is_of_partitions() && place.row != RowPart::Static {
-            // An indexed partition has the number of any of its rows, perhaps one behind `place`.
+            // An indexed partition has the number of one of its rows, perhaps one behind `place`.
             self.passed = Some(place.key.clone());
         }
         let number = self.terms.rows.number_from(place)?;

@@ -25,7 +25,7 @@ struct Group {
     children: Vec<Separated>,
     rows: u64,
     numbers: Vec<u32>,
-    /// The list of its only term; `None` if it has several terms.
+    /// The list of a term that is a group of its own, since it has more rows than fit into a group; `None` for any other group.
     of_term: Option<ListAt>,
 }
 

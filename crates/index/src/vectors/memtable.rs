@@ -39,7 +39,7 @@ impl MemtableVectors {
 
     fn insert(&self, place: Place, vector: &[f32]) -> isize {
         if self.values.options.similarity.check(vector).is_err() {
-            // A new write is checked before, so this vector comes from a replay under another definition.
+            // New writes are checked, so this vector comes from a replay or a cluster's log, under another definition.
             return 0;
         }
         let weight = size_of::<Place>() + place.key.key.len() + CLUSTERING_BYTES;
