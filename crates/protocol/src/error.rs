@@ -15,7 +15,7 @@ pub enum Error {
         /// What was expected there.
         expected: &'static str,
     },
-    /// The body is well-formed, but its content is not allowed: the reason.
+    /// The body is well-formed, but its content is not allowed. Contains the reason.
     #[error("{0}")]
     Refused(Cow<'static, str>),
     /// A part of a message exceeds the limits of the format; send less.

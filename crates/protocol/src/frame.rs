@@ -68,9 +68,9 @@ impl Default for Limits {
     }
 }
 
-/// While a large envelope arrives, the buffer is extended by as many bytes as have arrived, but at most by this number,
+/// While a large envelope arrives, the buffer is extended by as many bytes as have arrived, but at most by this number.
 const RESERVE_MAX: usize = 256 << 10;
-/// and at least by this number.
+/// The buffer is extended by at least this number of bytes, if the envelope has as many left.
 const RESERVE_MIN: usize = 16 << 10;
 
 /// Turns the bytes of a connection into frames.
@@ -243,7 +243,7 @@ impl FrameDecoder {
         self.frame(accepted, envelope).map(Some)
     }
 
-    /// Defers the error about a frame that is too large until all of it has arrived. Until then the client still uses its stream.
+    /// Defers the error about a frame that is too large until all of it has arrived. Until then the client still uses its stream id.
     fn defer_or_refuse(&mut self, error: FrameError) -> Result<(), FrameError> {
         if self.skip > 0 && error.blame == Blame::Invalid {
             self.deferred = Some(error);

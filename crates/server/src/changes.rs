@@ -230,7 +230,7 @@ impl ChangeStream {
         Ok(false)
     }
 
-    /// Sends the schemas to a consumer of Avro, if they have changed since they were last sent.
+    /// Sends the schemas to a consumer of Avro: before the first change, and again when they have changed.
     fn tell_schema(&mut self, table: &Arc<TableSchema>, part: &mut String) -> Result<(), String> {
         let is_told = self.avro.as_ref().is_some_and(|avro| avro.is_of(table));
         if self.format != ChangesFormat::Avro || is_told {
@@ -275,7 +275,8 @@ impl ChangeStream {
         Ok(())
     }
 
-    /// Sends a position, from which the consumer may resume, unless it has that position already. JSON has no positions.
+    /// Sends a position, from which the consumer may resume: if it does not have that position yet, at the end of a block of Avro, or
+    /// after [`SILENT_PARTS_MAX`] parts without a line. JSON has no positions.
     fn tell_position(&mut self, position: Position, part: &mut String) {
         self.silent_parts = if part.is_empty() { self.silent_parts + 1 } else { 0 };
         // A consumer that writes blocks of Avro ends a block with each part.

@@ -129,7 +129,7 @@ impl Worker {
         }
     }
 
-    /// Executes a task. Parks the rest of it if the client leaves too many answers unread.
+    /// Executes a task. Parks the rest of it if the client leaves too many answers unread, or if the memory for clients is used up.
     pub fn run(&mut self, task: Task) {
         let session = task.session;
         let Some((wire, mut client)) = session.enter() else {

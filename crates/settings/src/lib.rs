@@ -119,7 +119,7 @@ impl Loaded {
     /// Adds the settings of the environment.
     ///
     /// # Errors
-    /// A variable cannot be used that has the prefix `ILION_`, or belongs to OpenTelemetry or to the Cassandra image.
+    /// A variable with the prefix `ILION_`, or one of OpenTelemetry or the Cassandra image, has a value that cannot be used.
     pub fn add_environment<S: Into<OsString>>(
         &mut self,
         variables: impl IntoIterator<Item = (S, S)>,
@@ -229,7 +229,7 @@ fn select_format(settings: &mut Settings, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of a setting for an alias of that name.
+/// Replaces an alias of a setting by the setting's name. Returns any other name unchanged.
 fn canonical(name: &str) -> &str {
     match name {
         "native_transport_address" => "rpc_address",

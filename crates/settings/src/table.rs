@@ -35,7 +35,7 @@ pub struct Setting {
     pub(crate) print: fn(&Settings) -> String,
     /// Copies the value of this setting from the first settings to the second ones.
     pub copy: fn(&Settings, &mut Settings),
-    /// True if both settings have the same value. Also compares secrets, whose printed texts are all the same.
+    /// True if this setting has the same value in both. Also compares secrets, whose printed texts are all the same.
     pub is_same: fn(&Settings, &Settings) -> bool,
 }
 

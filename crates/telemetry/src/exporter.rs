@@ -30,7 +30,7 @@ const WAITING_MAX: usize = 2048;
 const BATCH_MAX: usize = 512;
 /// How long a span waits for others. Shorter than the default of `OTEL_BSP_SCHEDULE_DELAY` (5 s), since people wait for their trace.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
-/// Pauses before a failed request is repeated; after the last one, its spans are dropped.
+/// Pauses before a failed request is repeated. If the last repetition fails, its spans are dropped.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
@@ -192,7 +192,7 @@ impl Telemetry {
         drop(self.running.lock().take());
         self.is_stopping.send_replace(true);
         let thread = self.thread.lock().take();
-        // A thread cannot wait for itself: if the source of metrics holds the last reference to this, it is dropped on that thread.
+        // A thread cannot wait for itself: if the source of metrics holds the last reference to `self`, the thread itself drops `self`.
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
         {

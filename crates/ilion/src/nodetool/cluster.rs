@@ -25,7 +25,8 @@ const OF_SYSTEM: [&str; 5] = [
     "system_traces",
 ];
 
-/// The keyspace whose ownership is shown: the given one, else any user keyspace if all of them have the same replication, else `None`.
+/// The keyspace whose ownership is shown: the given one; else any user keyspace if all of them have the same replication, or
+/// `system_traces` if there is no user keyspace; else `None`.
 fn keyspace_shown<'n>(node: &'n NodeReport, given: Option<&'n str>) -> Option<&'n str> {
     if given.is_some() {
         return given;

@@ -84,7 +84,7 @@ impl Sending {
         }
     }
 
-    /// Commits the position of the last round to the node. If the node does not answer, a later commit does it.
+    /// Commits the position of the last round to the node. If the node does not answer, or fails, a later commit does it.
     fn commit(&self, progress: &mut Progress) -> Result<(), Failure> {
         let Some(place) = progress
             .sent

@@ -2,7 +2,7 @@
 
 /// Bits of a value below its highest one that select the step.
 const STEP_BITS: u32 = 2;
-/// Larger values are counted as this one.
+/// Larger values are counted in the step of this one; sum and maximum stay exact.
 const VALUE_MAX: u64 = (1 << 48) - 1;
 /// Bits of the floating-point number 1.0 down to its first `STEP_BITS` bits of mantissa.
 const STEP_OF_ONE: u64 = (f64::MAX_EXP as u64 - 1) << STEP_BITS;

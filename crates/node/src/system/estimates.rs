@@ -47,7 +47,7 @@ pub(super) fn ranges_in(view: &ClusterView, strategy: &Strategy) -> Vec<Range> {
     let own_share = view.shares(strategy).get(&view.own).copied().unwrap_or_default();
     let ring = view.ring();
     let ends = ring.tokens();
-    // No key has the lowest token, so the range after the highest token of the ring may begin there.
+    // The highest token of the ring is `i64::MAX`, so the first range begins behind it, at the lowest token, which no key has.
     let starts = std::iter::once(MIN).chain(ends.iter().map(|(end, _)| *end));
     let owned = starts.zip(ends).filter(|(_, (_, owner))| *owner == view.own);
     owned

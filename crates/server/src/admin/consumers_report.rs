@@ -157,7 +157,7 @@ pub(super) fn commit(node: &ServerNode, order: &CommitOrder, identity: &Identity
         .map_err(AdminError::Refused)
 }
 
-/// Removes segments that all named consumers have processed.
+/// Removes segments before the given position, or else those that all named consumers have processed.
 pub(super) fn release(node: &ServerNode, order: &ReleaseOrder) -> Result<ReleaseReport, AdminError> {
     let before = match &order.before {
         Some(text) => position(text)?.segment,

@@ -118,7 +118,7 @@ pub struct MemberReport {
     /// Tablets that it copies, or may not answer for yet; `None` if it is down or does not report them.
     #[serde(default)]
     pub tablets_behind: Option<u64>,
-    /// The release of Cassandra that its clients see; `None` if neither the cluster nor the member has reported it.
+    /// The release of Cassandra that its clients see; `None` if the cluster does not know it, and the member is down or does not report it.
     #[serde(default)]
     pub release_version: Option<String>,
 }

@@ -20,9 +20,9 @@ pub enum NodeTable {
     Clients,
     /// How many threads each pool has.
     Concurrency,
-    /// How often clients were compared with groups of addresses.
+    /// How many clients were accepted and rejected, by group of addresses.
     CidrCounts,
-    /// How long these comparisons took.
+    /// How long the checks of clients against these groups took.
     CidrLatencies,
 }
 
@@ -111,7 +111,7 @@ impl NodeTableReport {
         format!("Compaction History: \n{}", laid_out(&rows).trim_end_matches('\n'))
     }
 
-    /// The text of `nodetool tpstats`, without its list of dropped messages: nodes send no messages that could be dropped.
+    /// The text of `nodetool tpstats`, without its list of dropped messages: Ilion does not count those by the type of the message.
     pub fn thread_pools(&self) -> String {
         let headers = [
             "Pool Name",

@@ -71,7 +71,7 @@ impl Turns {
         }
     }
 
-    /// Runs `work` with a bar that shows how many operations were begun.
+    /// Runs `work` with a bar that shows how many operations were begun; for a job with a duration, it shows the elapsed time.
     pub fn with_bar<T>(&self, work: impl FnOnce() -> T) -> T {
         if self.deadline_nanos == u64::MAX {
             let done = || self.next.load(Ordering::Relaxed).saturating_sub(self.first);

@@ -62,7 +62,7 @@ pub(super) struct Contents {
     rows: Vec<Vec<Unfiltered>>,
 }
 
-/// Number of different rows of a table; a partition with more rows has as many different ones.
+/// Most different rows of a table. If partitions have more rows than this, all of them have the same rows.
 const DIFFERENT_ROWS: u32 = 100;
 /// Bytes of a key.
 const KEY_BYTES: usize = 10;

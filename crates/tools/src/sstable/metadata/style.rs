@@ -61,7 +61,7 @@ impl Style {
     }
 }
 
-/// Characters for fractions: each for fractions from this one up.
+/// Pairs of a lower bound and the character for fractions from this bound on. The first pair that fits is used.
 const COARSE: [(f64, &str); 2] = [(0.75, "o"), (0.3, ".")];
 /// Compat: some eighths are left out, since fonts draw them badly.
 const FINE: [(f64, &str); 6] = [
