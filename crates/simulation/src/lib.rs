@@ -1,21 +1,22 @@
 //! Several nodes over a simulated log in one process, with faults that a seed chooses. For tests only.
 //!
-//! One seed decides a whole run: the next step is always chosen by the scheduler, and nothing has a thread or a clock of its own. A run
-//! that breaks a law is repeated by its seed. Clients ask three nodes, steps deliver, apply, flush, crash and trim in any order, and then
-//! the laws of `histories` are checked.
+//! One seed decides a whole run: the scheduler chooses each next step, and advances all clocks. A run that breaks a law is repeated by its
+//! seed. Clients ask three nodes, steps deliver, apply, flush, crash and trim in any order, and then the laws of `histories` are checked.
 //!
-//! There are two kinds of nodes. [`run_cql`] has real ones: engines, replicas and CQL, on disks in memory. [`run`] has toys ([`Node`] with
-//! a [`ToyEngine`]), which are fast, and have defects built in, to see that the laws notice them.
+//! There are three kinds of nodes. [`run_members`] has whole ones: engines and `ilion_member::Member`, whose threads take turns. [`run_cql`]
+//! has engines, replicas and CQL, on disks in memory, without threads. [`run`] has toys ([`Node`] with a [`ToyEngine`]), which are fast, and
+//! have defects built in, to see that the laws notice them.
 //!
 //! | module | what lives there |
 //! | --- | --- |
 //! | `log` | [`SimLog`]: a shared log that loses answers, repeats records, has an isolated leader, and is trimmed |
-//! | `member` | [`Member`]: a node, as the scheduler sees it |
-//! | `cql` | [`Machine`]: a real node |
+//! | `member` | [`Member`]: a node of `world`, as the scheduler sees it |
+//! | `cql` | [`Machine`]: a node with a real engine |
 //! | `engine` | [`Engine`], [`Command`]: what a toy keeps, and what it applies |
 //! | `node` | [`Node`]: a toy, step by step; [`Mutant`]: its defects |
-//! | `history` | what clients asked and were told, and the laws |
+//! | `history` | the requests and answers of clients, and the laws |
 //! | `world` | [`run`], [`run_cql`]: one run of a seed |
+//! | `members` | [`run_members`]: one run of a seed with whole nodes |
 //!
 //! # What `commitlog::Log` lacks for a log elsewhere
 //!

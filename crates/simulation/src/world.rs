@@ -23,7 +23,7 @@ const TABLETS: u32 = 4;
 
 struct World<M> {
     random: Seeded,
-    /// A log for each tablet, and the meta log with real engines.
+    /// A log for each tablet; in a run with real engines, the meta log after them.
     logs: Vec<SimLog>,
     nodes: Vec<M>,
     next_value: u64,
