@@ -1,11 +1,12 @@
 //! Several nodes over a simulated log in one process, with faults that a seed chooses. For tests only.
 //!
-//! One seed decides a whole run: the scheduler chooses each next step, and advances all clocks. A run that breaks a law is repeated by its
-//! seed. Clients ask three nodes, steps deliver, apply, flush, crash and trim in any order, and then the laws of `histories` are checked.
+//! One seed decides a whole run: the scheduler chooses each next step, and no clock goes on by itself. A run that breaks a law is repeated
+//! by its seed. Clients ask three nodes, steps deliver, apply, flush, crash and trim in any order, and then the laws of `histories` are
+//! checked.
 //!
-//! There are three kinds of nodes. [`run_members`] has whole ones: engines and `ilion_member::Member`, whose threads take turns. [`run_cql`]
-//! has engines, replicas and CQL, on disks in memory, without threads. [`run`] has toys ([`Node`] with a [`ToyEngine`]), which are fast, and
-//! have defects built in, to see that the laws notice them.
+//! There are three kinds of nodes. [`run_members`] has whole ones: engines and `ilion_member::Member`, whose threads take turns.
+//! [`run_cql`] has engines, replicas and CQL, on disks in memory, without threads. [`run`] has toys ([`Node`] with a [`ToyEngine`]), which
+//! are fast, and have defects built in, to see that the laws notice them.
 //!
 //! | module | what lives there |
 //! | --- | --- |
