@@ -64,7 +64,7 @@ impl Files {
     /// Appends whole lines.
     ///
     /// # Errors
-    /// None of the lines is in the file, unless the process crashes as well.
+    /// None of the lines is in the file, unless they could not be removed again, or the process crashes.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         let current = self.current()?;
         let start = current.file.position();

@@ -1,6 +1,6 @@
 //! The state of a cluster: a pure function over the records of its meta log.
 //!
-//! A single node has no meta log and does not use it. Clusters, whose nodes share a commit log, are built on it.
+//! A single node has no meta log, so it has no such state. Clusters, whose nodes share a commit log, are built on this crate.
 //!
 //! A cluster has one meta log, which all nodes append to and read in the same order. [`apply`] takes the state and the next record, and
 //! returns the next state and the [`Effect`]s that a node acts on. So all nodes agree on members, owners of tablets, schema and flushed

@@ -118,7 +118,7 @@ impl ClusterView {
     }
 
     /// The end of each range of tokens, ascending, with its replicas, the primary one first. With [`Strategy::Local`] the owner is the
-    /// only one.
+    /// only replica.
     pub fn ranges(&self, strategy: &Strategy) -> Vec<(i64, Vec<&MemberView>)> {
         let by_number: BTreeMap<Node, &MemberView> =
             self.members.iter().map(|member| (member.node, member)).collect();

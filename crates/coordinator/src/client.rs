@@ -22,8 +22,8 @@ pub trait Pending: Send {
     /// There is no answer: see [`ReplicaError`].
     fn wait(self: Box<Self>, deadline_nanos: u64) -> Result<Answer, ReplicaError>;
 
-    /// Makes the signal be raised when [`Self::is_answered`] changes. Returns false if only `wait` makes the answer: then no second
-    /// replica is asked meanwhile.
+    /// Arranges that the signal is raised when [`Self::is_answered`] changes. Returns false if the answer is made only by [`Self::wait`]:
+    /// then no second replica is asked meanwhile.
     fn watch(&mut self, _signal: &Arc<Signal>) -> bool {
         false
     }

@@ -138,7 +138,7 @@ impl RemoteStream {
         let won = reads.race(&target.table, pending, || self.ask_another(reads, target))?;
         let answer = won.answer.map_err(Broken::Lost)?;
         if let Some(faster) = won.by_second {
-            // The faster replica gets the requests for the next pages, too.
+            // The first replica is slow, so the faster one gets the requests for the next pages, too.
             self.node = faster;
         }
         let page = target

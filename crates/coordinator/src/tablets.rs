@@ -33,7 +33,7 @@ pub(crate) fn tablets_of(range: &KeyRange, tablets: Tablets) -> Option<Range<u32
     Some(first..(last + 1).max(first))
 }
 
-/// The bound of a range at the end of `tablet`.
+/// Where the part of a range that is in `tablet` ends: at the end of the tablet, or at the end of the range if that comes first.
 pub(crate) fn end_of(tablet: u32, tablets: Tablets, range: &KeyRange) -> KeyBound {
     let end = tablets.end(tablet);
     let is_inside = match &range.end {

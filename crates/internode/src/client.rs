@@ -26,7 +26,7 @@ use crate::traffic::CountedTraffic;
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
-    /// By node, and whether they are for copies (true).
+    /// The links, by node and by whether they carry copies.
     links: Arc<Mutex<Links>>,
 }
 

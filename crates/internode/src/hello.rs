@@ -28,9 +28,9 @@ const REASON_MAX: usize = 1024;
 pub struct Identity {
     /// Its cluster.
     pub cluster: Uuid,
-    /// The id of its process.
+    /// Its number in the cluster.
     pub node: Node,
-    /// Its process.
+    /// The id of its process: another one after each start.
     pub session: Uuid,
     /// The id of its data directory.
     pub host: Uuid,

@@ -1,7 +1,7 @@
 //! [`Incoming`]: the answer of one call as it arrives, and the thread that waits for it.
 //!
 //! Memory: of a streamed answer at most the window, one part and one piece are here. The node that answers sends only as much as it has
-//! credit for. A part that is taken gives credit for its bytes; while a thread waits for a part, its bytes give credit on arrival. An
+//! credit for. A part gives credit for its bytes when it is taken; while no complete part is here, bytes give credit on arrival. An
 //! answer that is wanted whole gives credit for everything when it arrives; it is bounded by `part_bytes_max`.
 
 use std::collections::VecDeque;

@@ -53,7 +53,7 @@ impl CountedTraffic {
     }
 
     pub fn traffic(&self) -> Traffic {
-        // Read before `connected`: a connection that has ended is in both.
+        // Read before `connected`, so that each connection that is counted as ended is also counted as connected.
         let ended = self.ended.load(Relaxed);
         let connected = self.connected.load(Relaxed);
         Traffic {

@@ -34,7 +34,7 @@ codes! {
     MESSAGE_TOO_LARGE = 10;
     /// A name that no topic may have.
     INVALID_TOPIC_EXCEPTION = 17;
-    /// An invalid number of partitions.
+    /// A batch is larger than a segment of the topic.
     RECORD_LIST_TOO_LARGE = 18;
     /// Too few replicas are in sync; nothing was appended.
     NOT_ENOUGH_REPLICAS = 19;
@@ -54,7 +54,7 @@ codes! {
     UNSUPPORTED_VERSION = 35;
     /// There is such a topic already.
     TOPIC_ALREADY_EXISTS = 36;
-    /// A number of partitions that cannot be.
+    /// An invalid number of partitions.
     INVALID_PARTITIONS = 37;
     /// More replicas than brokers.
     INVALID_REPLICATION_FACTOR = 38;

@@ -241,7 +241,7 @@ impl Following {
         Ok(delivered)
     }
 
-    /// The logs that no broker has answered for, for the time `after`. They are reported once in this time.
+    /// An error about the logs that no broker has answered for within the time `after`; at most once in this time.
     pub(crate) fn unreachable(&mut self, now: Instant, after: Duration) -> Option<TailError> {
         let is_silent = |since: Instant| now.saturating_duration_since(since) >= after;
         if self.told.is_some_and(|told| !is_silent(told)) {

@@ -25,7 +25,7 @@ use crate::topics::Topics;
 
 /// A broker without new records answers after this time. It is also the longest wait of a log that is added to the reads.
 const POLL: Duration = Duration::from_millis(200);
-/// Approximate maximum size of an answer in bytes, also for a single log.
+/// Approximate maximum size of an answer in bytes; `LOG_BYTES` is the maximum for one log in it.
 const ANSWER_BYTES: i32 = 4 << 20;
 const LOG_BYTES: i32 = 1 << 20;
 /// A log that failed is asked for again after this time.

@@ -81,11 +81,11 @@ impl Topic {
         self.partitions.len()
     }
 
-    /// Sends records, by the index of their partition, and returns when the brokers have all. Troubles that may pass are passed to
-    /// `tell`, and retried without an end.
+    /// Sends records, by the index of their partition, and returns when the brokers have all of them. After an error that may pass, calls
+    /// `tell` with it and tries again, without an end.
     ///
     /// # Errors
-    /// A trouble that does not pass. Some records may have been sent.
+    /// An error that does not pass. Some records may have been sent.
     ///
     /// # Panics
     /// A partition is none of this topic.
@@ -124,7 +124,7 @@ impl Topic {
                 }
             };
             tell(&format!("topic {}: {trouble}; trying again", self.name));
-            // An unanswered request may still be waiting in the old connection; a new connection is not behind it.
+            // The old connection may still wait for the answer to a request; a new connection does not wait behind that request.
             self.connection = None;
             if count(&pending) < left {
                 pause = PAUSE_MIN;

@@ -54,7 +54,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 const EMPTY_AFTER: Duration = Duration::from_secs(5);
 /// How long a snapshot is looked for in a log whose beginning is deleted.
 const NO_SNAPSHOT_AFTER: Duration = Duration::from_secs(60);
-/// Minimum time between two records about taking part, so that the outcome of the first one can be read.
+/// Minimum time before each request to take part, so that the log is read first: it may have the outcome of the last request.
 const SETTLED: Duration = Duration::from_millis(80);
 
 /// What the replicas of tablets depend on: while it stays the same, so do they.
@@ -538,7 +538,7 @@ impl Follower {
         let Some(replica) = &mut self.replica else {
             return;
         };
-        // Otherwise the records were on their way when the log was left, or begun anew.
+        // Records that were on their way when the log was left or begun anew are dropped.
         let is_read = self.followed.contains(&log) && !self.blocked.contains(&log);
         let next = replica.end(log);
         if !is_read || replica.halted(log).is_some() || offset < next {
@@ -633,7 +633,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Asks to take part in the cluster. First reads all records that the log has, so that the request fits the state.
+    /// Asks to take part in the cluster. Waits for [`SETTLED`] first, so that the log is read and the request fits the state.
     fn enter(&mut self) -> Result<(), String> {
         let now = self.shared.now_nanos();
         let (asked_nanos, asked) = self.entering.get_or_insert((now, None));

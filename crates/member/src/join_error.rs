@@ -16,7 +16,7 @@ pub enum JoinError {
     /// The node must not become a member, or cannot.
     #[error("{0}")]
     Refused(String),
-    /// The node is not complete yet.
+    /// The node was not a complete member after this time.
     #[error(
         "this node is not a complete member of the cluster after {0:?}: it goes on when it is started again; the log says what it waits for"
     )]

@@ -18,7 +18,7 @@ pub(crate) struct NotHere(pub String);
 struct Tablet {
     /// The offset above the last record.
     end: u64,
-    /// True once this node has applied all records that the log had when the node began to follow it.
+    /// True once this node has applied all records that the log had when the node began to follow it, or resumed after a suspension.
     is_ready: bool,
     /// Why it is not followed any more.
     halted: Option<String>,

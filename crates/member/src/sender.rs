@@ -18,7 +18,8 @@ use crate::facts::{Counting, add_one};
 /// Called once with the outcome of a record.
 pub(crate) type SentCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 
-/// Maximum distance of a new record from the oldest unsettled one: replicas remember more, so they still know a record that is sent again.
+/// A new number is less than this above the oldest unsettled one. Replicas remember twice as many, so they recognise a record that is sent
+/// again.
 const UNSETTLED_MAX: u64 = WINDOW / 2;
 /// How many times a record is sent again.
 const RETRIES: u32 = 3;

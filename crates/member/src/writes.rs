@@ -229,7 +229,7 @@ impl LogWrites {
             self.shared.commands.lock().insert((log, origin.seq), sender);
         };
         let done = move |sent: Result<u64, AppendError>| {
-            // If it is acknowledged, the outcome comes when it is applied here.
+            // If the record is acknowledged, the outcome comes when it is applied here.
             if let Err(error) = sent {
                 drop(failed.send(Err(error)));
             }

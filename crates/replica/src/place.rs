@@ -177,7 +177,7 @@ impl PlaceStore {
 }
 
 /// Leaves out what a record would lose on its way: cells of a column that are older than its drop, if it was added again. SSTables
-/// lose them, too; otherwise a replica would show them until its next flush.
+/// lose these cells, too, so without this a replica would show them only until its next flush.
 fn as_logged(mutation: &mut Mutation) {
     if mutation.table.dropped.is_empty() {
         return;

@@ -16,7 +16,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Has room for this many rows; at most as many as there are streams.
+    /// A flight with room for this many rows; at most as many as there are streams.
     pub fn new(in_flight: usize) -> Self {
         let streams = i16::try_from(in_flight.max(1)).unwrap_or(i16::MAX);
         Self {

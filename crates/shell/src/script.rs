@@ -27,7 +27,7 @@ const LINE_COMMANDS: [&str; 18] = [
     "tracing",
 ];
 
-/// The beginning of a text.
+/// What a text begins with: a statement, an unfinished statement, or none.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// A whole statement, without its semicolon.

@@ -1,4 +1,4 @@
-//! [`History`]: what clients asked and were told in a run, and whether that keeps the laws.
+//! [`History`]: the requests and answers of clients in a run, and whether they keep the laws.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ struct Asked {
 /// See the module. Its clock only orders what happens.
 #[derive(Default)]
 pub(crate) struct History {
-    /// Who waits for an answer, and for what.
+    /// The requests that have no answer yet, by client.
     asked: BTreeMap<u64, Asked>,
     now: u64,
     next_client: u64,
@@ -54,7 +54,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Time goes on.
+    /// Advances the clock.
     pub fn tick(&mut self) {
         self.now += 1;
     }
@@ -86,7 +86,7 @@ impl History {
         client
     }
 
-    /// Writes down what a client was told. The first answer counts.
+    /// Notes the answer of a client; only the first answer counts.
     pub fn answer(&mut self, client: u64, reply: Reply) {
         let Some(Asked {
             request,

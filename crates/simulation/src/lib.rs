@@ -12,7 +12,7 @@
 //! | `log` | [`SimLog`]: a shared log that loses answers, repeats records, has an isolated leader, and is trimmed |
 //! | `request` | what clients ask for and get |
 //! | `command` | the changes that they ask for |
-//! | `history` | what they asked and were told, and the laws |
+//! | `history` | the requests and answers of clients, and the laws |
 //! | `members` | [`run_members`]: a run of real nodes |
 //! | `toys` | [`run`]: a run of toys |
 

@@ -32,7 +32,7 @@ pub enum Side {
     Isolated,
 }
 
-/// The records from a position on are deleted.
+/// The next records after a position are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the log begins at {first} only")]
 pub struct Deleted {
@@ -105,7 +105,7 @@ impl SimLog {
         ticket
     }
 
-    /// The log's clock: records get this time or a later one.
+    /// Advances the log's clock: later records get this time or a later one.
     pub(crate) fn set_clock(&mut self, micros: i64) {
         self.time_micros = self.time_micros.max(micros);
     }
@@ -115,12 +115,12 @@ impl SimLog {
         !self.flights.is_empty()
     }
 
-    /// From now on, this goes wrong.
+    /// Sets the faults from now on.
     pub(crate) fn set_faults(&mut self, faults: LogFaults) {
         self.faults = faults;
     }
 
-    /// The request that is delivered instead of this one, which the same sender may have sent later.
+    /// The request that is delivered when this one is chosen: if senders keep their order, the oldest request of the same sender.
     fn first_of_sender(&self, chosen: usize) -> usize {
         let sender = |flight: &Flight| (flight.record.origin.node, flight.record.origin.incarnation);
         let flight = &self.flights[chosen];

@@ -35,10 +35,10 @@ const NODES: usize = 3;
 const CLIENTS: usize = 4;
 const TABLETS: u32 = 4;
 const STEPS: u64 = 1500;
-/// The most steps in which a cluster without faults gets to rest.
+/// Maximum number of steps in which a cluster must come to rest.
 const STEPS_TO_REST: u64 = 100_000;
 
-/// What clients were told and the history does not know yet.
+/// Answers of clients that the history does not have yet.
 type Replies = Arc<Mutex<Vec<(u64, Reply)>>>;
 
 struct World {
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// The nodes join, and the tables are created. Nothing goes wrong.
+    /// Lets the nodes join, and creates the tables. Faults begin after this.
     fn begin(&mut self) -> Result<(), Violation> {
         self.rest("joins", |world| {
             world.nodes.iter().all(|node| node.process().is_some())
@@ -133,7 +133,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes steps without crashes until something is so.
+    /// Takes steps without crashes until `is_so` returns true.
     fn rest(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<(), Violation> {
         for _ in 0..STEPS_TO_REST {
             if is_so(self) {
@@ -147,7 +147,7 @@ impl World {
         )))
     }
 
-    /// A step in which nothing goes wrong but in the logs.
+    /// Takes a step without faults, except those of the logs.
     fn go_on(&mut self) -> Result<(), Violation> {
         self.pass_time();
         let node = self.random.below(NODES as u64) as usize;
@@ -166,7 +166,7 @@ impl World {
         self.nodes.iter().for_each(|node| node.advance_micros(micros));
     }
 
-    /// Gives a task its turn.
+    /// Gives a random task its turn. The node `in_danger` may lose its power meanwhile.
     fn turn(&mut self, in_danger: Option<usize>) -> Result<(), Violation> {
         let tasks = self.cluster.turns.tasks();
         let chosen = self.random.below(tasks.len() as u64) as usize;
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Takes the answers of clients, and looks whether nodes follow their logs and agree.
+    /// Takes the answers of clients, and checks that nodes follow their logs and agree on the state of the cluster.
     fn look(&mut self) -> Result<(), Violation> {
         for (client, reply) in std::mem::take(&mut *self.replies.lock()) {
             self.history.answer(client, reply);
@@ -273,7 +273,7 @@ impl World {
             return Ok(());
         }
         let request = self.choose();
-        // A node makes one change of the schema after another, and holds a lock meanwhile.
+        // A node holds a lock while it changes the schema: a task with a second change would block without giving its turn.
         let waiting = self.history.waiting_for(place);
         let is_alter = |request: &Request| matches!(request, Request::Alter(_));
         if is_alter(&request) && waiting.iter().any(|(_, other)| is_alter(other)) {
@@ -319,7 +319,7 @@ impl World {
         }
     }
 
-    /// Everything heals, all requests are answered, and all nodes catch up; then all say what they have.
+    /// Heals everything, waits until all requests are answered and all nodes serve clients, and reads all values through each node.
     fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
         self.cluster.logs.set_faults(LogFaults {

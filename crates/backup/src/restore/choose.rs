@@ -121,7 +121,7 @@ fn of_one_node(place: &dyn Place, mut manifests: Vec<Manifest>, node: Option<Uui
     }
 }
 
-/// The segments behind a backup, up to the first segment that was created after `to_micros`.
+/// The segments behind a backup, up to and including the first archived one that was created after `to_micros`.
 fn later_segments(
     place: &dyn Place,
     base: &Manifest,

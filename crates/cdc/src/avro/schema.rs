@@ -96,7 +96,7 @@ fn value_field(column: &Column, field: &str, namespace: &str, of: &str) -> Json 
     optional(field, ty, was(&column.name, field))
 }
 
-/// The doc text of a field that does not have the name of its column.
+/// The doc text of a field that does not have the name of its column; `None` if it has that name.
 fn was(name: &str, field: &str) -> Option<String> {
     (name != field).then(|| format!("CQL name: {name}"))
 }

@@ -15,7 +15,7 @@
 //! | tuple | record with `field1`, `field2` and so on |
 //! | user type | record with its fields |
 //!
-//! All values, also elements, may be null. An empty value of a type that has no empty values, such as `int`, becomes null.
+//! All values, also elements, may be null. A value of 0 bytes becomes null if its type has no empty value, as `int`, unlike `text`.
 
 use apache_avro::types::Value as Avro;
 use ilion_types::{CqlType, Value};

@@ -30,7 +30,7 @@ pub(crate) struct Copies {
 /// How a node begins to follow a tablet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
-    /// From where it had it, or from the beginning of the log.
+    /// From where this node had it before, or from the beginning of the log.
     OfLog,
     /// With the first record that the log still has, and without what belongs to an older schema.
     OfRest,

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use crate::log::{Answer, LogFaults, Side, SimLog, Ticket};
 
 const RECORD_BYTES_MAX: u32 = 1 << 20;
-/// Records of a log in one delivery.
+/// A delivery has fewer records of a log than this.
 const DELIVERED_MAX: u64 = 6;
 
 struct Inner {
@@ -43,7 +43,7 @@ impl Inner {
 pub(super) struct ClusterLogs(Arc<Mutex<Inner>>);
 
 impl ClusterLogs {
-    /// Empty logs, whose seed decides what goes wrong.
+    /// Empty logs, whose seed decides which faults happen.
     pub fn new(seed: u64, now_micros: i64) -> Self {
         Self(Arc::new(Mutex::new(Inner {
             seed,
@@ -58,19 +58,19 @@ impl ClusterLogs {
         })))
     }
 
-    /// From now on, this goes wrong.
+    /// Sets the faults from now on.
     pub fn set_faults(&self, faults: LogFaults) {
         let mut inner = self.0.lock();
         inner.faults = faults;
         inner.logs.values_mut().for_each(|log| log.set_faults(faults));
     }
 
-    /// The time goes on.
+    /// Advances the clock of the logs.
     pub fn advance_micros(&self, micros: i64) {
         self.0.lock().now_micros += micros;
     }
 
-    /// Delivers one record, and tells its sender. False if there are none.
+    /// Delivers one request, and tells its sender the outcome. Returns false if none is under way.
     pub fn step(&self) -> bool {
         let answered: Vec<(AppendCallback, Answer)> = {
             let mut inner = self.0.lock();
@@ -87,7 +87,7 @@ impl ClusterLogs {
                 .filter_map(|(ticket, answer)| Some((inner.waiting.remove(&(number, ticket))?, answer)))
                 .collect()
         };
-        // They may append again.
+        // Called without the lock: they may append again.
         for (callback, answer) in answered {
             callback(match answer {
                 Answer::Acknowledged(position) => Ok(position.segment.0 - 1),
@@ -111,7 +111,7 @@ impl ClusterLogs {
         }
     }
 
-    /// Leaders that were cut off learn it.
+    /// Leaders that were cut off learn that they are not leaders any more.
     pub fn heal(&self) {
         self.0.lock().logs.values_mut().for_each(SimLog::heal);
     }
@@ -124,7 +124,7 @@ pub(super) struct NodeLogs {
     way: Arc<Way>,
 }
 
-/// What a process's records and reads go through.
+/// The connection of a process to the logs.
 #[derive(Default)]
 struct Way {
     has_no_power: AtomicBool,
@@ -144,7 +144,7 @@ impl NodeLogs {
         self.way.has_no_power.store(true, Relaxed);
     }
 
-    /// Which leaders it talks to.
+    /// Sets which leaders it talks to.
     pub fn talk_to(&self, side: Side) {
         self.way.is_isolated.store(side == Side::Isolated, Relaxed);
     }
@@ -202,7 +202,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// Some of the next records of a log.
+    /// Takes some of the next records of a log.
     fn take(&mut self, number: u32, taken: &mut Vec<Delivered>) -> Result<(), TailError> {
         let mut inner = self.way.logs.0.lock();
         let count = inner.random.below(DELIVERED_MAX);
@@ -239,7 +239,7 @@ impl SharedTail for Tail {
         for number in self.next.keys().copied().collect::<Vec<u32>>() {
             match self.take(number, &mut taken) {
                 Ok(()) => {}
-                // Told when nothing else is.
+                // An error is returned only if nothing was taken: the records would be lost with it.
                 Err(error) if taken.is_empty() => return Err(error),
                 Err(TailError::Deleted { log, start: _ }) => {
                     self.next.insert(log, 0);

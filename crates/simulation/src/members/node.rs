@@ -36,7 +36,7 @@ pub(super) struct Process {
     pub local: Arc<dyn Store>,
 }
 
-/// What there is of a process. It begins with an engine, becomes a member, and then serves clients.
+/// The parts of a process that exist so far. It begins with an engine, becomes a member, and then serves clients.
 #[derive(Default)]
 struct Begun {
     engine: Option<Arc<Engine>>,
@@ -44,7 +44,7 @@ struct Begun {
     process: Option<Arc<Process>>,
     /// Why it could not become a member.
     failure: Option<String>,
-    /// It was stopped, perhaps before its first turn.
+    /// True if it was stopped, perhaps before its first turn.
     is_over: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct SimNode {
     env: MemEnv,
     logs: NodeLogs,
     begun: Arc<Mutex<Begun>>,
-    /// The disk as a power loss in the middle of a step has left it.
+    /// The disk, if the power was lost in the middle of a step.
     lost_power: Arc<Mutex<Option<MemEnv>>>,
     /// Disks and engines of earlier processes. Some may not know yet that they have lost their power, and their clients still wait.
     past: Vec<(MemEnv, Arc<Mutex<Begun>>)>,
@@ -161,13 +161,13 @@ impl SimNode {
         &self.env
     }
 
-    /// The time goes on, also for processes that have lost their power.
+    /// Advances the clocks, also of processes that have lost their power.
     pub fn advance_micros(&self, micros: i64) {
         self.env.advance_micros(micros);
         self.past.iter().for_each(|(env, _)| env.advance_micros(micros));
     }
 
-    /// One step of the work of the engine's background.
+    /// Takes one step of the background work of the engine, and of the engines of earlier processes.
     pub fn work(&self, random: &mut Seeded) {
         for (_, begun) in &self.past {
             if let Some(engine) = begun.lock().engine.clone() {
@@ -196,20 +196,20 @@ impl SimNode {
         }
     }
 
-    /// The power goes at one of the next syncs, in the middle of a step, unless [`Self::recover`] comes first.
+    /// Makes the power fail at one of the next syncs, in the middle of a step, unless [`Self::recover`] is called before.
     pub fn endanger(&self, random: &mut Seeded) {
         let (left, rule) = (AtomicU64::new(random.below(12)), rule(random));
         let (lost_power, logs) = (self.lost_power.clone(), self.logs.clone());
         self.env.on_sync(move |env, _| {
             if left.fetch_sub(1, Relaxed) == 0 {
                 *lost_power.lock() = Some(env.crash(rule));
-                // What it does from now on is not seen: its disk would not have it.
+                // Nothing that the process does from now on may reach the logs: the disk after the crash does not have it.
                 logs.lose_power();
             }
         });
     }
 
-    /// If the power went in the middle of a step, starts again. Returns whether it did.
+    /// Starts the node again, if it lost power in the middle of a step. Returns whether it did.
     pub fn recover(&mut self) -> bool {
         self.env.on_sync(|_, _| {});
         let after = self.lost_power.lock().take();
@@ -220,7 +220,7 @@ impl SimNode {
         is_lost
     }
 
-    /// The power goes, and comes back.
+    /// Loses the power, and starts the node again.
     pub fn crash(&mut self, random: &mut Seeded) {
         let after = self.env.crash(rule(random));
         self.start_on(after);
@@ -273,7 +273,7 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
     let member = Member::start(&engine, local.clone(), Arc::new(logs), peers, options);
     let member = Arc::new(member.unwrap_or_else(|error| panic!("a member starts after any crash: {error}")));
     begun.lock().member = Some(member.clone());
-    // Its time comes when all others have joined, too.
+    // The limit is long, since a node may have to wait until all others have joined.
     match member.wait_joined(Duration::from_secs(3600)) {
         Err(error) => begun.lock().failure = Some(error.to_string()),
         Ok(number) => {

@@ -50,7 +50,7 @@ fn change(node: &Process, command: Command) -> Result<Reply, Error> {
     };
     let cells = match command {
         Command::Barrier => return Ok(Reply::Refused),
-        // It always applies, and is a command, since the clocks of nodes do not order writes.
+        // The condition always holds. It makes the write a command, which the log orders; the clocks of nodes do not order writes.
         Command::Write(key, value) => {
             let text = "UPDATE ks.registers SET v = ? WHERE k = ? IF v != -1";
             return done(text, &[value, key]).map(|_| Reply::Done(None));
@@ -113,7 +113,7 @@ fn alter(node: &Process, kind: u64) -> Result<Reply, Error> {
     run(node, &text, &[], Consistency::QUORUM).map(|_| Reply::Done(None))
 }
 
-/// The column of a table that comes and goes.
+/// The column that `alter` adds and drops; `None` if the table does not have it now.
 fn more(node: &Process, table: &str) -> Option<String> {
     let schema = node.local.schema();
     let columns = schema.table("ks", table)?.every_column();
@@ -176,7 +176,7 @@ fn signed(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// True if the statement did nothing, and will do nothing.
+/// True if the statement had no effect, and will have none.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error,

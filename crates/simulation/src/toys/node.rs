@@ -20,7 +20,7 @@ use crate::toys::data::ToyData;
 pub enum Mutant {
     /// A read does not wait for a barrier.
     NoBarrier,
-    /// A read takes the end that the leader reports for a barrier.
+    /// A read uses the end of the log that the leader reports, instead of a barrier.
     BarrierOfEndOffset,
     /// A read appends a barrier, and does not wait until it is applied.
     BarrierNotAwaited,
