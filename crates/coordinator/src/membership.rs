@@ -101,13 +101,18 @@ pub(crate) struct Versions {
     schema: u64,
 }
 
-/// What a node knows of its cluster. Any thread may call its methods; all of them are cheap.
+/// What a node knows of its cluster. Any thread may call its methods. All are cheap, but [`Self::topology_at`] may wait.
 pub trait Membership: Send + Sync {
     /// This node.
     fn node(&self) -> Node;
 
     /// The ring as of the records of the meta log that this node has applied.
     fn topology(&self) -> Arc<Topology>;
+
+    /// The ring as soon as this node knows it and the schema at least in these versions, which another node knows already. The records
+    /// of the meta log reach all nodes within moments, so this waits a little, at most until `deadline_nanos`. Returns an older ring if
+    /// that is not enough.
+    fn topology_at(&self, ring_version: u64, schema_epoch: u64, deadline_nanos: u64) -> Arc<Topology>;
 
     /// Whether a member is thought to answer. Advisory: a wrong answer costs time, or an error, never a wrong row.
     fn is_alive(&self, node: Node) -> bool;

@@ -47,7 +47,10 @@ impl ReplicaReader {
     /// See [`ReplicaError`].
     pub fn serve(&self, command: &ReadCommand) -> Result<Answer, ReplicaError> {
         let deadline_nanos = self.deadline(command);
-        let topology = self.membership.topology();
+        let (ring_version, schema_epoch) = (command.ring_version, command.schema_epoch);
+        let topology = self
+            .membership
+            .topology_at(ring_version, schema_epoch, deadline_nanos);
         let schema = self.store.schema();
         let table = schema.table_by_id(command.table);
         let table = table.ok_or_else(|| refused("the table does not exist here"))?;

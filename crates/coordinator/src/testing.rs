@@ -441,6 +441,10 @@ impl Membership for Member {
         self.log.meta.lock().topology.clone()
     }
 
+    fn topology_at(&self, _ring: u64, _schema: u64, _deadline_nanos: u64) -> Arc<Topology> {
+        self.topology()
+    }
+
     fn is_alive(&self, node: Node) -> bool {
         !self.log.meta.lock().down.contains(&node)
     }

@@ -297,8 +297,9 @@ impl Follower {
         self.is_checked = true;
         let checked = self.meta.check_membership(&found.snapshot.state);
         checked.map_err(|halt| self.halted_by(&halt))?;
-        let adopted = self.adopted();
+        let (was, adopted) = (self.meta.incarnation, self.adopted());
         self.meta.go_on_from(found.snapshot, adopted);
+        self.begin_after(was)?;
         found
             .records
             .iter()
@@ -326,9 +327,7 @@ impl Follower {
                 "all members understand a new feature level: older versions cannot take part any more"
             );
         }
-        if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
-            self.begin(node, incarnation)?;
-        }
+        self.begin_after(was)?;
         // After each record, so that all nodes begin new tablets at the same record.
         self.follow_ring();
         Ok(())
@@ -342,6 +341,14 @@ impl Follower {
             self.shared.learn(|known| known.has_left = true);
         }
         halt.to_string()
+    }
+
+    /// Begins to take part if this process is in the meta log now and was not before.
+    fn begin_after(&mut self, was: Option<u32>) -> Result<(), String> {
+        match (was, self.meta.node, self.meta.incarnation) {
+            (None, Some(node), Some(incarnation)) => self.begin(node, incarnation),
+            _ => Ok(()),
+        }
     }
 
     /// Called when this process is in the meta log: from now on it may send, and applies records.

@@ -27,6 +27,9 @@ use crate::sender::Sender;
 use crate::shared::{Known, MemberListener, Shared, nanos};
 use crate::writes::LogWrites;
 
+/// How long a replica waits for records of the meta log that the coordinator of a read has already.
+const CATCH_UP_MAX: Duration = Duration::from_secs(1);
+
 /// A node of a cluster. It follows the logs until it is dropped.
 pub struct Member {
     session: Uuid,
@@ -242,6 +245,21 @@ impl Membership for LogMembership {
     fn topology(&self) -> Arc<Topology> {
         let known = self.shared.know(|known| known.topology.clone());
         known.unwrap_or_else(|| Arc::new(Topology::empty()))
+    }
+
+    fn topology_at(&self, ring_version: u64, schema_epoch: u64, deadline_nanos: u64) -> Arc<Topology> {
+        let is_new = |topology: &Arc<Topology>| {
+            topology.ring_version() >= ring_version && topology.schema_epoch() >= schema_epoch
+        };
+        let soon = self.shared.now_nanos().saturating_add(nanos(CATCH_UP_MAX));
+        let new = self
+            .shared
+            .wait_until(soon.min(deadline_nanos), |known| match known.halted {
+                // It learns nothing more.
+                Some(_) => Some(None),
+                None => known.topology.clone().filter(is_new).map(Some),
+            });
+        new.flatten().unwrap_or_else(|| self.topology())
     }
 
     fn is_alive(&self, node: Node) -> bool {

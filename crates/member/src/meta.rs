@@ -114,6 +114,13 @@ impl Meta {
             })
             .collect();
         self.changes = snapshot.changes;
+        // The record with which this process joined or started may be one of those that the snapshot replaces.
+        let mut members = snapshot.state.members.iter();
+        let own = members.find(|(_, member)| member.host == self.host && member.session == self.session);
+        if let Some((node, member)) = own {
+            self.node = Some(*node);
+            self.incarnation = Some(member.incarnation);
+        }
         self.state = Some(Arc::new(snapshot.state));
     }
 

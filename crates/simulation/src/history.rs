@@ -27,6 +27,10 @@ pub struct Ran {
     pub isolations: u32,
     /// Changes of the schema.
     pub schemas: u32,
+    /// Nodes that joined, also those that replaced a lost one.
+    pub joins: u32,
+    /// Nodes that left.
+    pub leaves: u32,
     /// A checksum of all requests and answers with their times: two runs of one seed have the same.
     pub fingerprint: u32,
 }

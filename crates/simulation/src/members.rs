@@ -4,12 +4,14 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | `logs` | the logs of a cluster, with faults |
+//! | `ring` | nodes that join, leave, and are replaced |
 //! | `node` | a node: its disk, and the process on it |
 //! | `shown` | what a node has, as text |
 //! | `statements` | requests as CQL |
 
 mod logs;
 mod node;
+mod ring;
 mod shown;
 mod statements;
 
@@ -28,7 +30,8 @@ use crate::command::{CELLS, COUNTER, Command, REGISTERS};
 use crate::history::{History, Ran};
 use crate::log::{LogFaults, Side};
 use crate::members::logs::ClusterLogs;
-use crate::members::node::{Cluster, SimNode};
+use crate::members::node::{Cluster, SimNode, Standing};
+use crate::members::ring::RingWork;
 use crate::request::{Reply, Request};
 
 const NODES: usize = 3;
@@ -37,6 +40,8 @@ const TABLETS: u32 = 4;
 const STEPS: u64 = 1500;
 /// Maximum number of steps in which a cluster must come to rest.
 const STEPS_TO_REST: u64 = 100_000;
+/// States that are kept to be compared.
+const STATES_MAX: usize = 200;
 
 /// Answers of clients that the history does not have yet.
 type Replies = Arc<Mutex<Vec<(u64, Reply)>>>;
@@ -47,7 +52,10 @@ struct World {
     nodes: Vec<SimNode>,
     history: History,
     replies: Replies,
+    ring_work: Option<RingWork>,
     next_value: u64,
+    /// The longest step.
+    step_micros_max: u64,
     /// The value that a client wanted to set last, of each register.
     wanted: [u64; REGISTERS as usize],
     /// The state of the cluster after each record of the meta log.
@@ -79,14 +87,16 @@ impl World {
             tablets: TABLETS,
         };
         let nodes = envs.into_iter().enumerate();
-        let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env));
+        let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env, None));
         Self {
             nodes: nodes.collect(),
             cluster,
             random,
             history: History::default(),
             replies: Replies::default(),
+            ring_work: None,
             next_value: 1,
+            step_micros_max: 6000,
             wanted: [0; REGISTERS as usize],
             states: BTreeMap::new(),
         }
@@ -142,15 +152,30 @@ impl World {
             self.go_on()?;
         }
         let tasks = self.cluster.turns.names();
+        let nodes = self.describe();
         Err(Violation(format!(
-            "rest: {what}: not in {STEPS_TO_REST} steps; {tasks:?} go on"
+            "rest: {what}: not in {STEPS_TO_REST} steps; {nodes}; {tasks:?} go on"
         )))
+    }
+
+    /// How far each node is, for violations.
+    fn describe(&self) -> String {
+        let nodes = self.nodes.iter().enumerate().map(|(place, node)| {
+            let Some(member) = node.member() else {
+                return format!("node {place} does not run");
+            };
+            let serves = node.process().is_some();
+            let position = member.state().map(|state| state.position);
+            let (lacking, change) = (member.lacking(), member.ring().current());
+            format!("node {place}: serves {serves}, {position:?} of the meta log, lacks {lacking} tablets, {change:?}")
+        });
+        nodes.collect::<Vec<String>>().join("; ")
     }
 
     /// Takes a step without faults, except those of the logs.
     fn go_on(&mut self) -> Result<(), Violation> {
         self.pass_time();
-        let node = self.random.below(NODES as u64) as usize;
+        let node = self.choose_place();
         match self.random.below(10) {
             0..6 => self.turn(None)?,
             6..9 => drop(self.cluster.logs.step()),
@@ -159,9 +184,15 @@ impl World {
         self.look()
     }
 
+    /// The place of a random member.
+    fn choose_place(&mut self) -> usize {
+        let places = self.places();
+        places[self.random.below(places.len() as u64) as usize]
+    }
+
     fn pass_time(&mut self) {
         self.history.tick();
-        let micros = self.random.below(3000) as i64;
+        let micros = self.random.below(self.step_micros_max) as i64;
         self.cluster.logs.advance_micros(micros);
         self.nodes.iter().for_each(|node| node.advance_micros(micros));
     }
@@ -182,7 +213,7 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), Violation> {
-        let node = self.random.below(NODES as u64) as usize;
+        let node = self.choose_place();
         let in_danger = self.random.one_in(60).then_some(node);
         self.pass_time();
         match self.random.below(400) {
@@ -204,7 +235,8 @@ impl World {
                 self.cluster.logs.isolate(self.random.next_u64());
                 self.history.ran.isolations += 1;
             }
-            392 | 393 => self.nodes[node].logs().talk_to(Side::Isolated),
+            392..395 => self.change_ring()?,
+            395 | 396 => self.nodes[node].logs().talk_to(Side::Isolated),
             _ => self.heal(),
         }
         self.look()
@@ -228,6 +260,11 @@ impl World {
 
     fn note_crash(&mut self, place: usize) {
         self.history.ran.crashes += 1;
+        self.note_end(place);
+    }
+
+    /// The clients of a node get no answer any more.
+    fn note_end(&mut self, place: usize) {
         for (client, _) in self.history.waiting_for(place) {
             self.history.answer(client, Reply::Unknown);
         }
@@ -238,31 +275,37 @@ impl World {
         for (client, reply) in std::mem::take(&mut *self.replies.lock()) {
             self.history.answer(client, reply);
         }
-        for (place, node) in self.nodes.iter().enumerate() {
-            if let Some(failure) = node.failure() {
-                return Err(Violation(format!("halted: node {place}: {failure}")));
-            }
-            let Some(member) = node.member() else {
-                continue;
-            };
-            if let Some(reason) = member.halted() {
-                return Err(Violation(format!("halted: node {place}: {reason}")));
-            }
-            if let Some(tablet) = member.facts().tablets.iter().find(|tablet| tablet.is_halted) {
-                return Err(Violation(format!("halted: node {place}: {tablet:?}")));
-            }
-            let Some(state) = member.state() else {
-                continue;
-            };
-            let position = state.position.segment.0;
-            let other = self.states.entry(position).or_insert_with(|| state.clone());
-            if !Arc::ptr_eq(other, &state) && **other != *state {
-                return Err(Violation(format!(
-                    "states: node {place} at {position} of the meta log: {state:?}, another {other:?}"
-                )));
+        for place in self.places() {
+            match self.nodes[place].standing() {
+                Standing::Goes => self.compare_state(place)?,
+                Standing::HasLeft => {
+                    self.note_end(place);
+                    self.nodes[place].leave();
+                }
+                Standing::IsEarly => self.nodes[place].restart(),
+                Standing::Halted(reason) => {
+                    return Err(Violation(format!("halted: node {place}: {reason}")));
+                }
             }
         }
-        while self.states.len() > 200 {
+        self.go_on_with_ring();
+        Ok(())
+    }
+
+    /// Compares the state of the cluster that a node knows with that of other nodes after the same record.
+    fn compare_state(&mut self, place: usize) -> Result<(), Violation> {
+        let state = self.nodes[place].member().and_then(|member| member.state());
+        let Some(state) = state else {
+            return Ok(());
+        };
+        let position = state.position.segment.0;
+        let other = self.states.entry(position).or_insert_with(|| state.clone());
+        if !Arc::ptr_eq(other, &state) && **other != *state {
+            return Err(Violation(format!(
+                "states: node {place} at {position} of the meta log: {state:?}, another {other:?}"
+            )));
+        }
+        while self.states.len() > STATES_MAX {
             self.states.pop_first();
         }
         Ok(())
@@ -322,14 +365,17 @@ impl World {
     /// Heals everything, waits until all requests are answered and all nodes serve clients, and reads all values through each node.
     fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
+        // So slow that no request times out.
+        self.step_micros_max = 600;
         self.cluster.logs.set_faults(LogFaults {
             keeps_order: true,
             ..LogFaults::default()
         });
         self.rest("settles", |world| {
-            world.history.waiting() == 0 && world.nodes.iter().all(|node| node.process().is_some())
+            let serves = |place: &usize| world.nodes[*place].process().is_some();
+            world.history.waiting() == 0 && world.ring_work.is_none() && world.places().iter().all(serves)
         })?;
-        for place in 0..self.nodes.len() {
+        for place in self.places() {
             let keys = (0..REGISTERS).chain(CELLS).map(Request::Register);
             for request in keys.chain([Request::Counter(COUNTER)]) {
                 self.send(place, request)?;
@@ -338,7 +384,10 @@ impl World {
         let before = self.history.ran.unknown;
         self.rest("last reads", |world| world.history.waiting() == 0)?;
         if self.history.ran.unknown > before {
-            return Err(Violation("settle: a node does not answer".to_owned()));
+            return Err(Violation(format!(
+                "settle: a node does not answer; {}",
+                self.describe()
+            )));
         }
         self.rest("catches up", Self::is_caught_up)
     }
@@ -357,19 +406,25 @@ impl World {
             .all(|node| ends(node).into_iter().all(is_at_end))
     }
 
-    /// Compares the data of all nodes, which have applied the same records.
+    /// Compares the data of the replicas of each tablet, which have applied the same records.
     fn compare(&self) -> Result<(), Violation> {
-        let mut of_first = None;
+        let mut seen: BTreeMap<(&str, u64), (usize, String)> = BTreeMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
-            let Some(engine) = node.engine() else {
+            let (Some(engine), Some(member)) = (node.engine(), node.member()) else {
                 continue;
             };
-            let data = shown::partitions(&engine);
-            let first = of_first.get_or_insert_with(|| data.clone());
-            if *first != data {
-                return Err(Violation(format!(
-                    "replicas: node {place} has {data:?}, another {first:?}"
-                )));
+            let Some(ring) = member.state().map(|state| state.tablets) else {
+                continue;
+            };
+            let tablets = member.facts().tablets;
+            let is_here = |tablet: u32| tablets.iter().any(|here| here.tablet == tablet);
+            for (partition, data) in shown::partitions(&engine, |token| is_here(ring.of(token))) {
+                let (other, first) = seen.entry(partition).or_insert_with(|| (place, data.clone()));
+                if *first != data {
+                    return Err(Violation(format!(
+                        "replicas: {partition:?}: node {place} has {data}, node {other} {first}"
+                    )));
+                }
             }
         }
         Ok(())

@@ -61,6 +61,8 @@ impl Follower {
         self.meta.unadopted.pop_front();
         self.is_taken_for_schema = false;
         self.is_saving = false;
+        // Nodes that wait for the saving that was under way must ask again, with the new schema.
+        self.answer_copies();
         for tablet in std::mem::take(&mut self.blocked) {
             if let Some(replica) = &self.replica {
                 self.tail.follow(tablet, replica.end(tablet));

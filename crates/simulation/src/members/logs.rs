@@ -97,6 +97,11 @@ impl ClusterLogs {
         true
     }
 
+    /// The clock of the logs.
+    pub fn now_micros(&self) -> i64 {
+        self.0.lock().now_micros
+    }
+
     /// The offset above the last record of a log, without those that are on their way.
     pub fn end(&self, log: u32) -> u64 {
         self.0.lock().log(log).end(Side::Majority).segment.0

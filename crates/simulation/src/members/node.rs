@@ -11,12 +11,13 @@ use ilion_coordinator::ReadOptions;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::turns::Turns;
 use ilion_env::{CrashRule, MemEnv, Seeded};
-use ilion_member::{InProcess, Member, MemberOptions, NewCluster};
+use ilion_member::{InProcess, Member, MemberOptions, NewCluster, Replaced};
 use ilion_query::{ClusterFacts, EngineStore, QueryOptions, QueryProcessor, Store};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::logs::{ClusterLogs, NodeLogs};
+use super::ring::host_of;
 
 /// What all nodes of a cluster have in common.
 #[derive(Clone)]
@@ -48,9 +49,24 @@ struct Begun {
     is_over: bool,
 }
 
+/// Whether a process follows its cluster.
+pub(super) enum Standing {
+    /// It does, or begins to.
+    Goes,
+    /// The node is not a member any more.
+    HasLeft,
+    /// It is to replace a node that a late record has made look alive: it must start again.
+    IsEarly,
+    /// It stopped, or stopped to follow a tablet, for this reason.
+    Halted(String),
+}
+
 /// See the module.
 pub(super) struct SimNode {
     place: usize,
+    replaces: Option<Replaced>,
+    /// It is not a member any more, or has lost its disk.
+    is_gone: bool,
     cluster: Cluster,
     env: MemEnv,
     logs: NodeLogs,
@@ -71,9 +87,11 @@ fn rule(random: &mut Seeded) -> CrashRule {
 
 impl SimNode {
     /// An empty node, which starts.
-    pub fn new(place: usize, cluster: &Cluster, env: MemEnv) -> Self {
+    pub fn new(place: usize, cluster: &Cluster, env: MemEnv, replaces: Option<Replaced>) -> Self {
         let mut node = Self {
             place,
+            replaces,
+            is_gone: false,
             cluster: cluster.clone(),
             logs: NodeLogs::new(&cluster.logs),
             env,
@@ -113,7 +131,7 @@ impl SimNode {
             datacenter: "datacenter1".to_owned(),
             rack: format!("rack{place}"),
         };
-        let host = Uuid::from_u128(100 + u128::from(place));
+        let host = host_of(self.place);
         MemberOptions {
             create: Some(NewCluster {
                 cluster: Uuid::from_u128(7),
@@ -127,6 +145,7 @@ impl SimNode {
             trim_interval: Duration::from_millis(50),
             trim_records: 20,
             silence_max: Duration::from_secs(2),
+            replaces: self.replaces,
             ..MemberOptions::new(host, endpoint, location, "5.0.0")
         }
     }
@@ -146,9 +165,26 @@ impl SimNode {
         self.begun.lock().engine.clone()
     }
 
-    /// Why the process could not become a member.
-    pub fn failure(&self) -> Option<String> {
-        self.begun.lock().failure.clone()
+    /// Whether the process follows the cluster.
+    pub fn standing(&self) -> Standing {
+        let (failure, member) = {
+            let begun = self.begun.lock();
+            (begun.failure.clone(), begun.member.clone())
+        };
+        let Some(member) = member else {
+            return Standing::Goes;
+        };
+        let reason = member.halted().or(failure);
+        let has_left = |reason: &str| member.ring().has_left() || reason.contains("has left it");
+        match reason {
+            Some(reason) if has_left(&reason) => Standing::HasLeft,
+            Some(reason) if reason.contains("Cannot replace a live node") => Standing::IsEarly,
+            Some(reason) => Standing::Halted(reason),
+            None => match member.facts().tablets.iter().find(|tablet| tablet.is_halted) {
+                Some(tablet) => Standing::Halted(format!("{tablet:?}")),
+                None => Standing::Goes,
+            },
+        }
     }
 
     /// The process's way to the logs.
@@ -226,11 +262,34 @@ impl SimNode {
         self.start_on(after);
     }
 
+    /// Ends the process, and starts another one on its disk.
+    pub fn restart(&mut self) {
+        let after = self.env.crash(CrashRule::KeepAll);
+        self.start_on(after);
+    }
+
     fn start_on(&mut self, env: MemEnv) {
         self.logs.lose_power();
         self.stop();
         self.env = env;
         self.start();
+    }
+
+    /// The power goes, and the disk is lost.
+    pub fn lose_disk(&mut self) {
+        self.logs.lose_power();
+        self.leave();
+    }
+
+    /// Ends the process: the node is not a member any more.
+    pub fn leave(&mut self) {
+        self.is_gone = true;
+        self.stop();
+    }
+
+    /// True if the node is not a member any more.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
     }
 
     /// Stops the process, which takes some turns.

@@ -7,28 +7,35 @@ use bytes::Bytes;
 use ilion_engine::Engine;
 use ilion_rows::{ClusteringFilter, Data, DecoratedKey, Row, Unfiltered};
 use ilion_schema::TableSchema;
+use ilion_types::Token;
 
 use crate::command::{CELLS, COUNTER, REGISTERS};
 
-/// The partitions that clients may have written, by table and key.
-pub(super) fn partitions(engine: &Engine) -> BTreeMap<(&'static str, u64), String> {
+/// The partitions that clients may have written, by table and key, whose tokens are wanted.
+pub(super) fn partitions(
+    engine: &Engine,
+    is_wanted: impl Fn(i64) -> bool,
+) -> BTreeMap<(&'static str, u64), String> {
     let schema = engine.schema();
     let keys = (0..REGISTERS).map(|key| ("registers", key));
     let keys = keys.chain(CELLS.map(|key| ("cells", key)));
     keys.chain([("counters", COUNTER)])
         .filter_map(|(name, key)| {
             let table = schema.table("ks", name)?;
-            Some(((name, key), raw(engine, table, key.cast_signed())))
+            let bytes = Bytes::copy_from_slice(&key.to_be_bytes());
+            let decorated = DecoratedKey::new(engine.partitioner(), bytes);
+            let Token::Murmur3(token) = decorated.token else {
+                return None;
+            };
+            is_wanted(token).then(|| ((name, key), raw(engine, table, &decorated)))
         })
         .collect()
 }
 
 /// A partition with its timestamps and tombstones, as it is stored.
-fn raw(engine: &Engine, table: &Arc<TableSchema>, key: i64) -> String {
-    let key = Bytes::copy_from_slice(&key.to_be_bytes());
-    let key = DecoratedKey::new(engine.partitioner(), key);
+fn raw(engine: &Engine, table: &Arc<TableSchema>, key: &DecoratedKey) -> String {
     let read = || -> Result<String, Box<dyn std::error::Error>> {
-        let mut cursor = engine.read_partition(table, &key, &ClusteringFilter::all())?;
+        let mut cursor = engine.read_partition(table, key, &ClusteringFilter::all())?;
         let mut text = String::new();
         if let Some(head) = cursor.next_partition()? {
             text = format!("{:?} {:?}", head.deletion, head.static_row);

@@ -1,0 +1,118 @@
+//! Changes of the ring during a run: a node joins, leaves, or loses its disk and is replaced. One change at a time.
+
+use std::sync::Arc;
+
+use ilion_env::MemEnv;
+use ilion_histories::Violation;
+use ilion_member::{Replaced, RingError};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use super::World;
+use super::node::SimNode;
+
+/// Places for nodes: those of nodes that have left stay empty.
+const PLACES_MAX: usize = 6;
+/// Fewer nodes have no room for the replicas of the keyspace.
+const NODES_MIN: usize = 3;
+/// A node that is silent for so long counts as lost: longer than `silence_max` of the members.
+const LOST_AFTER_MICROS: i64 = 2_500_000;
+
+/// A change that is under way.
+pub(super) enum RingWork {
+    /// The node at this place joins.
+    Joins(usize),
+    /// The node at this place leaves. The outcome is that of its request: false if it was refused.
+    Leaves(usize, Arc<Mutex<Option<bool>>>),
+    /// The node at this place has lost its power and its disk, at this time.
+    IsLost(usize, i64),
+}
+
+impl World {
+    /// Begins a change of the ring, unless one is under way.
+    pub(super) fn change_ring(&mut self) -> Result<(), Violation> {
+        if self.ring_work.is_some() {
+            return Ok(());
+        }
+        let places = self.places();
+        let chosen = places[self.random.below(places.len() as u64) as usize];
+        self.ring_work = match self.random.below(3) {
+            0 if self.nodes.len() < PLACES_MAX && places.len() < self.cluster.tablets as usize => {
+                Some(RingWork::Joins(self.add(None)))
+            }
+            1 if places.len() > NODES_MIN => self.leave(chosen)?,
+            2 if self.nodes.len() < PLACES_MAX => {
+                self.note_crash(chosen);
+                self.nodes[chosen].lose_disk();
+                Some(RingWork::IsLost(chosen, self.now_micros()))
+            }
+            _ => None,
+        };
+        Ok(())
+    }
+
+    /// Goes on with the change that is under way.
+    pub(super) fn go_on_with_ring(&mut self) {
+        match &self.ring_work {
+            Some(RingWork::Joins(place)) if self.nodes[*place].process().is_some() => {
+                self.history.ran.joins += 1;
+                self.ring_work = None;
+            }
+            Some(RingWork::Leaves(place, outcome)) => {
+                let is_gone = self.nodes[*place].is_gone();
+                let is_over = *outcome.lock() == Some(false);
+                self.history.ran.leaves += u32::from(is_gone);
+                if is_gone || is_over {
+                    self.ring_work = None;
+                }
+            }
+            Some(RingWork::IsLost(place, at)) if self.now_micros() - at > LOST_AFTER_MICROS => {
+                let lost = host_of(*place);
+                self.ring_work = Some(RingWork::Joins(self.add(Some(Replaced::Host(lost)))));
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts a node with an empty disk, at the next place.
+    fn add(&mut self, replaces: Option<Replaced>) -> usize {
+        let place = self.nodes.len();
+        let env = MemEnv::new(self.random.next_u64());
+        env.set_micros(self.now_micros());
+        self.nodes.push(SimNode::new(place, &self.cluster, env, replaces));
+        place
+    }
+
+    /// Has a node leave. `None`: it is not up.
+    fn leave(&mut self, place: usize) -> Result<Option<RingWork>, Violation> {
+        let node = &self.nodes[place];
+        let (Some(member), true) = (node.member(), node.process().is_some()) else {
+            return Ok(None);
+        };
+        let outcome: Arc<Mutex<Option<bool>>> = Arc::default();
+        let of_task = outcome.clone();
+        let body = move || {
+            // It may leave although it does not know it.
+            let is_refused = matches!(member.ring().leave(false), Err(RingError::Refused(_)));
+            *of_task.lock() = Some(!is_refused);
+        };
+        let spawned = self.cluster.turns.spawn("leave", body);
+        drop(spawned.map_err(|error| Violation(error.to_string()))?);
+        Ok(Some(RingWork::Leaves(place, outcome)))
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.cluster.logs.now_micros()
+    }
+
+    /// The places of nodes that are members.
+    pub(super) fn places(&self) -> Vec<usize> {
+        let places = 0..self.nodes.len();
+        places.filter(|place| !self.nodes[*place].is_gone()).collect()
+    }
+}
+
+/// The host id of the node at a place.
+pub(super) fn host_of(place: usize) -> Uuid {
+    Uuid::from_u128(100 + place as u128)
+}
