@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds defects into the code of replicas, one at a time, and has the simulation find each.
+"""Builds defects into the code of replicas and members, one at a time, and has the simulation find each.
 
 usage: scripts/mutants.py [NAME...]
 
@@ -17,7 +17,16 @@ ENGINE = "crates/engine/src/tablets.rs"
 MEMTABLES = "crates/engine/src/table_store/memtables.rs"
 REPLICA = "crates/replica/src/replica.rs"
 PLACE = "crates/replica/src/place.rs"
-NODE = "crates/simulation/src/cql/machine.rs"
+MEMBER = "crates/member/src/member.rs"
+FOLLOWER = "crates/member/src/follower.rs"
+SCHEMA = "crates/member/src/follower/schema.rs"
+BATCHES = "crates/member/src/follower/batches.rs"
+SENDER = "crates/member/src/sender.rs"
+BARRIERS = "crates/member/src/barriers.rs"
+META = "crates/member/src/meta.rs"
+PROGRESS = "crates/member/src/progress.rs"
+SOURCE = "crates/member/src/copying/source.rs"
+COPIED = "crates/replica/src/copied.rs"
 
 # Name, file, what is there, what takes its place.
 MUTANTS = [
@@ -38,16 +47,29 @@ MUTANTS = [
     ("commands of an older schema are executed", REPLICA, "Kind::Cas | Kind::Counter if is_old => {", "Kind::Cas | Kind::Counter if is_old && position.offset == 0 => {"),
     ("commands take the clock of the node", PLACE, "self.with(Place::micros)", "None"),
     ("each node counts for itself", PLACE, "self.cluster.into_bytes()", "self.engine().id().into_bytes()"),
-    ("each node gives tables an id", PLACE, "create.id.get_or_insert(TableId(seed));", "create.id = None;"),
     ("columns are dropped at the time of the node", PLACE, "timestamp_micros.get_or_insert(time_micros);", "();"),
-    ("a schema is adopted before everything is saved", NODE, "replica.take();", "();"),
-    ("a schema is adopted before the fences", NODE, "if self.blocked.len() < self.tablets.count() as usize {",
-     "if self.blocked.len() > self.tablets.count() as usize {"),
-    ("a record that is sent again gets a new number", NODE, "                    pending.ticket = self.send(&pending.record, pending.schema_epoch, pending.origin, logs);",
-     "                    pending.origin = self.next_origin(pending.record.tablet);\n"
-     "                    pending.ticket = self.send(&pending.record, pending.schema_epoch, pending.origin, logs);"),
-    ("reads do not wait for their barrier", NODE, "_ if !self.has_applied(tablet, position) => return None,",
-     "Request::Change(_) if !self.has_applied(tablet, position) => return None,"),
+    ("a schema is adopted before everything is saved", SCHEMA, "            replica.take();\n        }\n        let epoch", "        }\n        let epoch"),
+    ("a schema is adopted before the fences", SCHEMA, "if !self.followed.iter().all(is_blocked) {", "if !self.followed.iter().all(is_blocked) && next.epoch == 0 {"),
+    ("copies that wait for a saving are not answered when the schema changes", SCHEMA, "        self.answer_copies();\n", ""),
+    ("a record that is sent again gets a new number", SENDER, "                    return sender.append(again, origin, retries - 1, done);",
+     "                    let origin = sender.number(again.log, again.ends_nanos).unwrap_or(origin);\n"
+     "                    return sender.append(again, origin, retries - 1, done);"),
+    ("a write is acknowledged when its outcome is unknown", SENDER, "                done(sent);\n", "                done(sent.or(Ok(0)));\n"),
+    ("reads do not wait for their barrier", BARRIERS, "        for _ in reached {\n", "        for _ in reached.iter().skip(reached.len()) {\n"),
+    ("reads take the barrier that is on its way", BARRIERS, "flight.next.push(sender);", "flight.waiting.push(sender);"),
+    ("the first record of the meta log is checked and not applied", FOLLOWER, "            self.check_meta(delivered)?;\n",
+     "            self.check_meta(delivered)?;\n            return Ok(());\n"),
+    ("a process does not find itself in a snapshot of the meta log", META, "if let Some((node, member)) = own {",
+     "if let Some((node, member)) = own.filter(|(_, member)| member.incarnation == 0) {"),
+    ("nobody finishes the batches of a lost coordinator", BATCHES, "if !is_overdue ||", "if true || !is_overdue ||"),
+    ("a node answers before it has caught up", PROGRESS, "tablet.is_some_and(|tablet| tablet.is_ready && tablet.halted.is_none())",
+     "tablet.is_some_and(|tablet| tablet.halted.is_none())"),
+    ("a source of a copy need not have what the copy lacks", SOURCE, "Some(end) => is_ready &= end >= needed,", "Some(end) => is_ready &= end >= needed || *needed > 0,"),
+    ("copies come without the windows of their tablets", COPIED, "saved::decode(bytes).map(Self)",
+     "saved::decode(bytes).map(|mut saved| {\n            saved.tablets.values_mut().for_each(|tablet| tablet.windows = Default::default());\n"
+     "            Self(saved)\n        })"),
+    ("replicas do not wait for a ring that the coordinator knows", MEMBER, "let soon = self.shared.now_nanos().saturating_add(nanos(CATCH_UP_MAX));",
+     "let soon = self.shared.now_nanos().min(nanos(CATCH_UP_MAX));"),
 ]
 
 
