@@ -7,6 +7,7 @@ It works on a copy of the tree (git worktree) with a target directory of its own
 that found it, and fails if one is not found. The defects that are built into the toys of the simulation are tested by `cargo test`.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -76,7 +77,7 @@ MUTANTS = [
 def run(tree, target):
     command = ["cargo", "test", "--quiet", "-p", "ilion-simulation", "--test", "runs", "real_nodes"]
     try:
-        done = subprocess.run(command, cwd=tree, env={**__import__("os").environ, "CARGO_TARGET_DIR": str(target)},
+        done = subprocess.run(command, cwd=tree, env={**os.environ, "CARGO_TARGET_DIR": str(target), "SEEDS": "60"},
                               capture_output=True, text=True, timeout=900)
     except subprocess.TimeoutExpired:
         return False, "it does not end"

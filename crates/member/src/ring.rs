@@ -170,7 +170,10 @@ impl RingChanges {
             Ok(Asked::Refused(refusal)) => Err(RingError::Refused(refusal.to_string())),
             // This node has left before the outcome could be read.
             Err(StoreError::WriteRefused(_)) if self.has_left() => Ok(0),
-            Err(error @ StoreError::WriteTimeout { .. }) => Err(RingError::Unknown(error.to_string())),
+            // It was sent, and no outcome was read.
+            Err(error @ (StoreError::WriteTimeout { .. } | StoreError::WriteRefused(_))) => {
+                Err(RingError::Unknown(error.to_string()))
+            }
             Err(error) => Err(RingError::Refused(error.to_string())),
         }
     }

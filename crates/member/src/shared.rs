@@ -28,6 +28,9 @@ use crate::sender::Sender;
 /// The outcome of a command of this process.
 pub(crate) type Outcome = Result<Executed, Error>;
 
+/// Where the outcome of a command is sent, or the error of the log.
+pub(crate) type CommandChannel = Channel<Result<Outcome, AppendError>>;
+
 /// What this node knows of its cluster.
 #[derive(Default)]
 pub(crate) struct Known {
@@ -63,8 +66,8 @@ pub(crate) struct Shared {
     pub counting: Arc<Counting>,
     /// Writes that are on their way.
     pub overdue: Overdue,
-    /// Commands of this process that are on their way, by tablet and number. An error is that of the log.
-    pub commands: Mutex<BTreeMap<(u32, u64), Channel<Result<Outcome, AppendError>>>>,
+    /// Commands of this process that are on their way, by tablet and number.
+    pub commands: Mutex<BTreeMap<(u32, u64), CommandChannel>>,
     /// Requests of other nodes to copy tablets.
     pub copies: Mutex<Vec<copying::Asked>>,
     /// Logged batches all of whose parts are in their logs, by home; the homes do not know it yet.

@@ -1,16 +1,18 @@
-//! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one.
+//! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one, `SEEDS=n` that many.
 
 use ilion_histories::Violation;
 use ilion_simulation::{Mutant, Ran, run, run_members};
 
-/// Runs seeds, or the one that is given; `None` if one is given.
+/// Runs these seeds, or those that the environment names. Returns `None` for the latter: nobody knows how much happens in them.
 fn run_all(seeds: std::ops::Range<u64>, run: impl Fn(u64) -> Result<Ran, Violation>) -> Option<Ran> {
-    let given = std::env::var("SEED").ok();
-    let given: Option<u64> = given.map(|seed| {
-        seed.parse()
-            .unwrap_or_else(|_| panic!("SEED={seed} is no number"))
-    });
-    let seeds = given.map_or(seeds, |seed| seed..seed + 1);
+    let number = |name: &str| -> Option<u64> {
+        let given = std::env::var(name).ok()?;
+        let number = given.parse();
+        Some(number.unwrap_or_else(|_| panic!("{name}={given} is no number")))
+    };
+    let one = number("SEED").map(|seed| seed..seed + 1);
+    let given = one.or(number("SEEDS").map(|count| 0..count));
+    let seeds = given.clone().unwrap_or(seeds);
     let mut total = Ran::default();
     for seed in seeds {
         println!("SEED={seed}");
@@ -63,10 +65,10 @@ fn runs_of_real_nodes_keep_the_laws() {
         ..
     } = total;
     assert!(
-        answered > 600 && unknown > 40 && crashes > 60 && isolations > 30 && schemas > 20,
+        answered > 500 && unknown > 30 && crashes > 40 && isolations > 20 && schemas > 5,
         "{total:?}"
     );
-    assert!(joins > 4 && leaves > 0, "{total:?}");
+    assert!(joins > 10 && leaves > 0, "{total:?}");
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use ilion_cluster::ClusterState;
 use ilion_env::MemEnv;
 use ilion_histories::Violation;
-use ilion_member::{Replaced, RingError};
+use ilion_member::Replaced;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -22,8 +23,8 @@ const LOST_AFTER_MICROS: i64 = 2_500_000;
 pub(super) enum RingWork {
     /// The node at this place joins.
     Joins(usize),
-    /// The node at this place leaves. The outcome is that of its request: false if it was refused.
-    Leaves(usize, Arc<Mutex<Option<bool>>>),
+    /// The node at this place leaves, unless its request is refused or lost. True once the request has been answered.
+    Leaves(usize, Arc<Mutex<bool>>),
     /// The node at this place has lost its power and its disk, at this time.
     IsLost(usize, i64),
 }
@@ -36,15 +37,17 @@ impl World {
         }
         let places = self.places();
         let chosen = places[self.random.below(places.len() as u64) as usize];
+        let has_room = self.nodes.len() < PLACES_MAX;
         self.ring_work = match self.random.below(3) {
-            0 if self.nodes.len() < PLACES_MAX && places.len() < self.cluster.tablets as usize => {
-                Some(RingWork::Joins(self.add(None)))
-            }
-            1 if places.len() > NODES_MIN => self.leave(chosen)?,
-            2 if self.nodes.len() < PLACES_MAX => {
+            0 if has_room => {
                 self.note_crash(chosen);
                 self.nodes[chosen].lose_disk();
                 Some(RingWork::IsLost(chosen, self.now_micros()))
+            }
+            _ if places.len() > NODES_MIN => self.leave(chosen)?,
+            // A cluster has at most as many nodes as tablets.
+            _ if has_room && places.len() < self.cluster.tablets as usize => {
+                Some(RingWork::Joins(self.add(None)))
             }
             _ => None,
         };
@@ -60,9 +63,11 @@ impl World {
             }
             Some(RingWork::Leaves(place, outcome)) => {
                 let is_gone = self.nodes[*place].is_gone();
-                let is_over = *outcome.lock() == Some(false);
+                let is_changing = self
+                    .newest_state()
+                    .is_some_and(|state| state.transition.is_some());
                 self.history.ran.leaves += u32::from(is_gone);
-                if is_gone || is_over {
+                if is_gone || *outcome.lock() && !is_changing {
                     self.ring_work = None;
                 }
             }
@@ -89,16 +94,29 @@ impl World {
         let (Some(member), true) = (node.member(), node.process().is_some()) else {
             return Ok(None);
         };
-        let outcome: Arc<Mutex<Option<bool>>> = Arc::default();
+        let outcome: Arc<Mutex<bool>> = Arc::default();
         let of_task = outcome.clone();
         let body = move || {
-            // It may leave although it does not know it.
-            let is_refused = matches!(member.ring().leave(false), Err(RingError::Refused(_)));
-            *of_task.lock() = Some(!is_refused);
+            // The ring shows what became of it.
+            drop(member.ring().leave(false));
+            *of_task.lock() = true;
         };
         let spawned = self.cluster.turns.spawn("leave", body);
         drop(spawned.map_err(|error| Violation(error.to_string()))?);
         Ok(Some(RingWork::Leaves(place, outcome)))
+    }
+
+    /// The state of the cluster that the node which has read most of the meta log knows.
+    fn newest_state(&self) -> Option<Arc<ClusterState>> {
+        let members = self.nodes.iter().filter_map(SimNode::member);
+        let states = members.filter_map(|member| member.state());
+        states.max_by_key(|state| state.position)
+    }
+
+    /// True if no change of the ring is under way, as far as any node knows.
+    pub(super) fn is_ring_at_rest(&self) -> bool {
+        let is_at_rest = |state: Arc<ClusterState>| state.transition.is_none();
+        self.ring_work.is_none() && self.newest_state().is_none_or(is_at_rest)
     }
 
     fn now_micros(&self) -> i64 {

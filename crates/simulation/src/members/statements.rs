@@ -15,8 +15,8 @@ pub(super) const SCHEMA: [&str; 4] = [
     "CREATE TABLE ks.cells (k bigint PRIMARY KEY, v bigint)",
 ];
 
-/// Executes a request, and returns what its client is told.
-pub(super) fn execute(node: &Process, request: Request) -> Reply {
+/// Executes a request. Returns its client's reply, and the error if the outcome is unknown.
+pub(super) fn execute(node: &Process, request: Request) -> (Reply, Option<String>) {
     let answered = match request {
         Request::Change(command) => change(node, command),
         Request::Register(key) => {
@@ -37,9 +37,9 @@ pub(super) fn execute(node: &Process, request: Request) -> Reply {
         Request::Alter(kind) => alter(node, kind),
     };
     match answered {
-        Ok(reply) => reply,
-        Err(error) if is_refusal(&error) => Reply::Refused,
-        Err(_) => Reply::Unknown,
+        Ok(reply) => (reply, None),
+        Err(error) if is_refusal(&error) => (Reply::Refused, None),
+        Err(error) => (Reply::Unknown, Some(format!("{request:?}: {error}"))),
     }
 }
 
