@@ -1,8 +1,10 @@
 // The query view.
 
 import * as ask from "./ask.js";
+import * as completions from "./complete_view.js";
 import { millis } from "./format.js";
 import { drawPlan } from "./plan.js";
+import { drawSteps } from "./steps.js";
 import { element, put, table } from "./tables.js";
 
 const at = (id) => document.getElementById(id);
@@ -13,6 +15,7 @@ let whenRun = () => {};
 // `keep` is called with what the address of the view should name.
 export function bind(keep) {
   whenRun = keep;
+  completions.bind();
   at("query-form").addEventListener("submit", (event) => {
     event.preventDefault();
     start(at("cql").value);
@@ -24,7 +27,7 @@ export function bind(keep) {
     }
   });
   at("query-explain").addEventListener("click", () => start(`EXPLAIN ${at("cql").value}`));
-  at("query-analyze").addEventListener("click", () => start(`EXPLAIN ANALYZE ${at("cql").value}`));
+  at("query-analyze").addEventListener("click", () => start(`EXPLAIN ANALYZE ${at("cql").value}`, true));
   at("query-next").addEventListener("click", () => run({ ...next.order, paging_state: next.paging_state }));
 }
 
@@ -32,12 +35,13 @@ export function bind(keep) {
 export function enter(values) {
   if (values.cql !== undefined) at("cql").value = values.cql;
   if (values.keyspace !== undefined) at("query-keyspace").value = values.keyspace;
+  completions.load();
 }
 
-function start(cql) {
+function start(cql, isTraced = at("query-trace").checked) {
   rowsBefore = 0;
   whenRun({ cql: at("cql").value, keyspace: at("query-keyspace").value });
-  return run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: at("query-trace").checked });
+  return run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: isTraced });
 }
 
 // Nothing of an earlier answer stays beside a new one, or beside an error.
@@ -67,6 +71,7 @@ async function run(order) {
 
 function show(order, report) {
   if (report.keyspace) at("query-keyspace").value = report.keyspace;
+  if (/^\s*(create|alter|drop)\b/i.test(order.cql)) completions.load();
   const columns = report.columns.map((column, index) => ({
     name: `${column.name} (${column.type})`,
     of: (row) => row[index],
@@ -78,10 +83,7 @@ function show(order, report) {
   at("query-status").textContent = [`${rows}, ${millis(report.elapsed_micros / 1000)}`, ...report.warnings.map((warning) => `Warning: ${warning}`)].join("\n");
   put(at("query-result"), report.columns.length ? table(`query ${order.cql}`, "Answer", columns, report.rows) : element("p", {}, "The statement answers no rows."));
   put(at("query-plan"), ...drawPlan(report));
-  put(at("query-steps"), ...(report.trace.length ? [table("query-steps", "Steps", [
-    { name: "us", of: (step) => step.elapsed_micros, number: true },
-    { name: "activity", of: (step) => step.activity },
-  ], report.trace)] : []));
+  put(at("query-steps"), ...drawSteps(report));
   next = report.paging_state ? { order, paging_state: report.paging_state } : null;
   at("query-next").disabled = !next;
 }
