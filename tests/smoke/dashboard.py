@@ -6,7 +6,6 @@ SMOKE_SHOTS names a directory for screenshots.
 
 import contextlib
 import os
-import re
 import shutil
 import tempfile
 
@@ -107,7 +106,7 @@ def opened(browser, node, hash="", width=1400, answers=None, **settings):
     outside = []
     page.on("request", lambda request: outside.append(request.url) if f":{node.admin_port}/" not in request.url else None)
     if answers:
-        page.route(re.compile("/(admin|api)/|/metrics$"), answers.answer)
+        answers.give(page)
     page.goto(f"http://127.0.0.1:{node.admin_port}/{hash}")
     page.get_by_text("serving").wait_for()
     yield page

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import urllib.parse
 
 # 2026-11-27 10:00:00 UTC.
 EPOCH_MILLIS = 1_795_773_600_000
@@ -12,22 +13,33 @@ NONE = {"p50": 0, "p75": 0, "p95": 0, "p98": 0, "p99": 0, "min": 0, "max": 0, "m
 MIB = 1 << 20
 
 
+# Has the page send its statements in addresses: WebDriver BiDi does not show the bodies of requests.
+STATEMENTS_IN_ADDRESSES = """
+    const ask = window.fetch;
+    window.fetch = (path, options) => ask(path === "/api/query" ? `${path}?cql=${encodeURIComponent(JSON.parse(options.body).cql)}` : path, options);
+"""
+
+
 class Answers:
     """Answers by path; those to statements by words in them."""
+
+    def give(self, page):
+        """Has the page get these answers instead of those of the node."""
+        page.add_init_script(STATEMENTS_IN_ADDRESSES)
+        page.route(re.compile("/(admin|api)/|/metrics$"), self.answer)
 
     def __init__(self, by_path, by_words):
         self.by_path = by_path
         self.by_words = by_words
 
     def answer(self, route):
-        """What the page gets instead of the answer of the node."""
         path = re.sub(r"^https?://[^/]+/|\?.*$", "", route.request.url)
         found = self.by_path.get(path)
         if path == "api/history":
             after = int(re.search(r"after=(\d+)|$", route.request.url).group(1) or 0)
             found = {**found, "samples": [sample for sample in found["samples"] if sample["millis"] > after]}
         if path == "api/query":
-            cql = route.request.post_data_json["cql"]
+            cql = urllib.parse.unquote(route.request.url.partition("?cql=")[2])
             found = next((answer for words, answer in self.by_words.items() if words in cql), None)
         if found is None:
             route.fulfill(status=400, json={"error": f"there is no answer to {path}"})
