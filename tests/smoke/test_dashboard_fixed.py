@@ -49,6 +49,13 @@ def explain(page):
     page.evaluate("document.activeElement.blur()")
 
 
+def with_markers(page):
+    """A statement of the statements view in the editor, with a box for its value."""
+    view(page, "Statements")
+    page.locator("#statements-table").get_by_role("link").first.click()
+    page.get_by_label("customer", exact=True).wait_for()
+
+
 @pytest.mark.skipif(not os.path.isdir(FONTS), reason=f"the pictures are drawn with the fonts of {FONTS}")
 def test_views_look_as_their_pictures(browser, served):
     if browser.browser_type.name != "chromium":
@@ -61,6 +68,8 @@ def test_views_look_as_their_pictures(browser, served):
             for scheme in SCHEMES:
                 page.emulate_media(color_scheme=scheme)
                 album.compare(page, f"{name}-{width}-{scheme}")
+            # Nothing scrolls sideways.
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
     with opened(browser, served, answers=empty, timezone_id="UTC") as page:
         show(page, "Overview")
@@ -103,7 +112,9 @@ def test_views_follow_the_rules_of_wcag_aa(browser, served):
             show(page, name)
             page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
             inspector.inspect(name)
-        # What is only there at times: the plan and the steps, the list of completions, an error.
+        # What is only there at times: values of markers, the plan and the steps, the list of completions, an error.
+        with_markers(page)
+        inspector.inspect("values of markers")
         explain(page)
         page.locator("#cql").press_sequentially(" an")
         page.get_by_role("listbox").wait_for()

@@ -196,3 +196,40 @@ def test_the_steps_of_a_statement_are_drawn_by_time_and_bytes(page):
     assert page.locator("#query-steps td.picture .track").count() >= drawn.count() > 3
     lefts = page.locator("#query-steps td.picture:nth-child(3) i").evaluate_all("(bars) => bars.map((bar) => bar.getBoundingClientRect().left)")
     assert lefts == sorted(lefts) and lefts[0] < lefts[-1]
+
+
+def test_a_listed_statement_is_explained_with_the_values_of_a_row(page):
+    from playwright.sync_api import expect
+
+    view(page, "Statements")
+    page.locator("#statements-table").get_by_role("link", name="SELECT v FROM seen.things WHERE k = ?").first.click()
+    box = page.get_by_label("k", exact=True)
+    page.get_by_role("button", name="Explain and run").click()
+    expect(page.locator("#query-error")).to_contain_text("A value is missing: k.")
+    assert page.evaluate("document.activeElement.dataset.name") == "k"
+    page.get_by_role("button", name="Values of a row").click()
+    expect(box).to_have_value(re.compile(r"^\d+$"))
+    page.get_by_role("button", name="Explain and run").click()
+    page.locator("#query-plan .measure", has_text="rows scanned").wait_for()
+    expect(page.locator("#query-result")).to_contain_text(re.compile(r"k = \d+ \(token"))
+    # Without markers there are no boxes.
+    page.get_by_label("CQL statement").fill("SELECT v FROM seen.things")
+    expect(page.locator("#query-values")).to_be_hidden()
+
+
+def test_markers_stand_for_what_they_are_compared_with(page):
+    def of(call, *texts):
+        return page.evaluate(f"(texts) => import('/assets/markers.js').then((of) => {call})", texts)
+
+    def names(text):
+        return of("of.markers(texts[0]).map((marker) => marker.name)", text)
+
+    assert names("SELECT * FROM t WHERE k = ? AND c >= ? AND \"It\" IN ? LIMIT ?") == ["k", "c", "It", "LIMIT"]
+    assert names("INSERT INTO ks.t (k, v) VALUES (?, ?) USING TTL ?") == ["k", "v", "TTL"]
+    assert names("UPDATE t SET v = ? WHERE k = ?") == ["v", "k"]
+    # Neither texts nor comments have markers.
+    assert names("SELECT '?', v FROM t -- ?\nWHERE k CONTAINS KEY ?") == ["k"]
+    assert of("of.withValues(texts[0], ['5', \"'it''s ?'\"])", "SELECT '?' FROM t WHERE k = ? AND v = ?") == (
+        "SELECT '?' FROM t WHERE k = 5 AND v = 'it''s ?'"
+    )
+    assert of("[of.literal(\"it's\", 'text'), of.literal('5', 'int'), of.literal(null, 'int')]") == ["'it''s'", "5", "null"]

@@ -2,6 +2,7 @@
 
 import * as ask from "./ask.js";
 import * as completions from "./complete_view.js";
+import * as values from "./values_view.js";
 import { millis } from "./format.js";
 import { drawPlan } from "./plan.js";
 import { drawSteps } from "./steps.js";
@@ -16,32 +17,42 @@ let whenRun = () => {};
 export function bind(keep) {
   whenRun = keep;
   completions.bind();
+  values.bind();
   at("query-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    start(at("cql").value);
+    start("");
   });
   at("cql").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      start(at("cql").value);
+      start("");
     }
   });
-  at("query-explain").addEventListener("click", () => start(`EXPLAIN ${at("cql").value}`));
-  at("query-analyze").addEventListener("click", () => start(`EXPLAIN ANALYZE ${at("cql").value}`, true));
+  at("query-explain").addEventListener("click", () => start("EXPLAIN "));
+  at("query-analyze").addEventListener("click", () => start("EXPLAIN ANALYZE ", true));
   at("query-next").addEventListener("click", () => run({ ...next.order, paging_state: next.paging_state }));
 }
 
 // A statement of the address is shown, and runs only when somebody says so.
-export function enter(values) {
-  if (values.cql !== undefined) at("cql").value = values.cql;
-  if (values.keyspace !== undefined) at("query-keyspace").value = values.keyspace;
+export function enter(wanted) {
+  if (wanted.cql !== undefined) at("cql").value = wanted.cql;
+  if (wanted.keyspace !== undefined) at("query-keyspace").value = wanted.keyspace;
+  values.offer();
   completions.load();
 }
 
-function start(cql, isTraced = at("query-trace").checked) {
+// Runs the statement of the editor behind this word.
+function start(before, isTraced = at("query-trace").checked) {
   rowsBefore = 0;
+  let cql;
+  try {
+    cql = before + values.statement();
+  } catch (error) {
+    refuse(error);
+    return;
+  }
   whenRun({ cql: at("cql").value, keyspace: at("query-keyspace").value });
-  return run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: isTraced });
+  run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: isTraced });
 }
 
 // Nothing of an earlier answer stays beside a new one, or beside an error.
@@ -52,6 +63,13 @@ function clear() {
   at("query-next").disabled = true;
 }
 
+function refuse(error) {
+  clear();
+  at("query-error").textContent = error.message;
+  at("query-error").hidden = false;
+  at("query-status").textContent = "";
+}
+
 async function run(order) {
   at("query-status").textContent = "running";
   at("query-run").disabled = true;
@@ -60,10 +78,7 @@ async function run(order) {
     clear();
     show(order, report);
   } catch (error) {
-    clear();
-    at("query-error").textContent = error.message;
-    at("query-error").hidden = false;
-    at("query-status").textContent = "";
+    refuse(error);
   } finally {
     at("query-run").disabled = false;
   }

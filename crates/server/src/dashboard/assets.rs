@@ -15,7 +15,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 
 const INDEX: &str = include_str!("../../assets/index.html");
 
-const ASSETS: [(&str, &str, &str); 29] = [
+const ASSETS: [(&str, &str, &str); 31] = [
     ("advice.js", SCRIPT, include_str!("../../assets/advice.js")),
     (
         "advice_view.js",
@@ -41,6 +41,7 @@ const ASSETS: [(&str, &str, &str); 29] = [
     ("heat.js", SCRIPT, include_str!("../../assets/heat.js")),
     ("heat_view.js", SCRIPT, include_str!("../../assets/heat_view.js")),
     ("history.js", SCRIPT, include_str!("../../assets/history.js")),
+    ("markers.js", SCRIPT, include_str!("../../assets/markers.js")),
     ("metrics.js", SCRIPT, include_str!("../../assets/metrics.js")),
     ("overview.js", SCRIPT, include_str!("../../assets/overview.js")),
     ("plan.js", SCRIPT, include_str!("../../assets/plan.js")),
@@ -65,6 +66,11 @@ const ASSETS: [(&str, &str, &str); 29] = [
         include_str!("../../assets/table_view.js"),
     ),
     ("tables.js", SCRIPT, include_str!("../../assets/tables.js")),
+    (
+        "values_view.js",
+        SCRIPT,
+        include_str!("../../assets/values_view.js"),
+    ),
     ("words.js", SCRIPT, include_str!("../../assets/words.js")),
     ("style.css", STYLE, include_str!("../../assets/style.css")),
     // uPlot 1.6.32, MIT license, as published (docs/dependencies.md).
