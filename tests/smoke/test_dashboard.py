@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from dashboard import ROWS, VIEWS, browser, cells, figure, needs_browser, opened, page, served, session_of, view  # noqa: F401
+from dashboard import ROWS, browser, cells, figure, needs_browser, opened, page, served, session_of, view  # noqa: F401
 from node import OwnNode
 
 pytestmark = needs_browser
@@ -239,18 +239,6 @@ def test_a_statement_that_looks_at_tombstones_is_advised_about(browser, served):
         assert page.locator("#statements-table tbody tr").count() == 1
 
 
-def test_400_pixels_are_enough(browser, served):
-    with opened(browser, served, width=400) as page:
-        for name in VIEWS:
-            view(page, name)
-            page.locator("h2:visible").wait_for()
-            page.wait_for_timeout(200)
-            assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
-        page.goto(f"http://127.0.0.1:{served.admin_port}/#tables/seen.things")
-        page.locator("#tables-chosen .facts").wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 400
-
-
 def test_an_address_names_a_view_with_its_choices(page):
     def reloaded():
         address = page.evaluate("location.hash")
@@ -338,20 +326,6 @@ def test_dark_and_light_are_chosen_and_kept(page):
     page.reload()
     page.get_by_text("Theme: dark").wait_for()
     assert back() == dark
-
-
-def test_everything_has_a_name_and_can_be_reached_by_tab(page):
-    for name in VIEWS:
-        view(page, name)
-        unnamed = page.evaluate(
-            """() => [...document.querySelectorAll('button, a, input, select, textarea')]
-                .filter((part) => part.offsetParent !== null)
-                .filter((part) => !(part.textContent.trim() || part.getAttribute('aria-label') || part.labels?.length))
-                .map((part) => part.outerHTML)"""
-        )
-        assert unnamed == [], name
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement !== document.body")
 
 
 def test_a_token_is_asked_for_and_taken(browser, tmp_path):

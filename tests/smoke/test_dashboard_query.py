@@ -155,6 +155,9 @@ def test_what_may_stand_at_a_place_is_known_without_a_page(page):
         place = text.index("|")
         call = f"of.complete({text.replace('|', '')!r}, {place}, schema, {keyspace!r})"
         found = page.evaluate(f"import('/assets/complete.js').then((of) => {{ {SCHEMA} return {call}; }})")
+        # A word is replaced as a whole, also if the cursor is inside of it.
+        rest = re.match(r"\w*", text[place + 1 :]).group()
+        assert not found["options"] or found["to"] == place + len(rest)
         return [option["text"] for option in found["options"]]
 
     assert words("SEL|") == ["SELECT"]
@@ -163,6 +166,7 @@ def test_what_may_stand_at_a_place_is_known_without_a_page(page):
     assert words("SELECT * FROM sel|") == ['"select".']
     assert words('SELECT * FROM "select".|') == ['"Odd ""one"']
     assert words("SELECT cu| FROM shop.orders", "") == ["customer"]
+    assert words("SELECT cu|sto FROM shop.orders", "") == ["customer"]
     # Quotes where they are needed, and where they were begun.
     assert words("SELECT it| FROM orders") == ['"Item"']
     assert words('SELECT "It| FROM orders')[:1] == []
@@ -172,6 +176,7 @@ def test_what_may_stand_at_a_place_is_known_without_a_page(page):
     assert words("SELECT * FROM orders WHERE customer = 'cu|'") == []
     assert words("-- cu|\nSELECT * FROM orders") == []
     assert words("SELECT /* ; */ cu| FROM orders") == ["customer"]
+    assert words("-- orders\nSELECT * FROM /* all */ o|") == ["orders"]
     assert words("SELECT * FROM orders WHERE customer = $$ 'cu|$$") == []
     assert words("USE sh|") == ["shop"]
     assert "KEYSPACE" in words("CREATE |")

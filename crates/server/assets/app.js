@@ -89,7 +89,7 @@ async function show(status) {
     overview.draw({ points, status, info, role, compactions: await ask.json("/admin/compactions") });
     heat.show(history, Number(at("overview-window").value));
   }
-  if (here.view === "cluster") await cluster.load(now);
+  if (here.view === "cluster") await cluster.load(now, status);
   if (here.view === "io") await spectrogram.load();
   if (here.view === "tables") tableView.show(reports.tables, here.argument);
 }
@@ -147,7 +147,7 @@ at("tables-filter").addEventListener("input", (event) => {
   keep({ filter: event.target.value });
   tableView.draw();
 });
-cluster.bind(keep);
+cluster.bind(keep, () => tick(true));
 spectrogram.whenChanged = keep;
 schema.onChoose((name) => keep({}, name));
 queryBox.bind(keep);

@@ -83,9 +83,10 @@ export function exchanges(metrics) {
 const some = (number, one, several) => `${count(number)} ${number === 1 ? one : several}`;
 
 // The state of the cluster in words: [{level: "bad" | "warn" | "good", text}], the worst first.
-export function findings(node, change, metrics) {
+export function findings(node, { change, has_left: hasLeft }, metrics) {
   const found = [];
   const say = (level, text) => found.push({ level, text });
+  if (hasLeft) say("bad", "This node has left the cluster.");
   const down = node.members.filter((member) => !member.is_up);
   for (const member of down) say("bad", `${member.address} (${member.rack}) is down.`);
   const halted = sum(metrics, "ilion_cluster_tablets_halted");

@@ -22,18 +22,18 @@ export function enter(values) {
   asked = -Infinity;
 }
 
-// `keep` is called with what the address of the view should name.
-export function bind(keep) {
+// `keep` is called with what the address of the view should name, `again` to show it.
+export function bind(keep, again) {
   at("cluster-keyspace").addEventListener("change", (event) => {
     wanted = event.target.value;
     keep({ keyspace: wanted });
     asked = -Infinity;
-    load(0);
+    again();
   });
 }
 
 // Asks the node, and through it the other members, at most every few seconds.
-export async function load(now) {
+export async function load(now, status) {
   if (now - asked < EVERY_MILLIS) return;
   asked = now;
   const node = await ask.json("/admin/node");
@@ -41,6 +41,7 @@ export async function load(now) {
   at("cluster-single").hidden = isMember;
   at("cluster-parts").hidden = !isMember;
   if (isMember) await ofMember(node);
+  else if (status.is_of_cluster) refresh(at("cluster-single"), element("p", {}, "This node has not joined its cluster yet."));
   else single(node);
 }
 
@@ -61,7 +62,7 @@ async function ofMember(node) {
   ]);
   const keyspace = keyspaceOf(node, wanted);
   offer(Object.keys(node.shares).sort(), keyspace);
-  put(at("cluster-findings"), ...findings(node, ring.change, found).map((one) => element("li", { class: one.level }, one.text)));
+  put(at("cluster-findings"), ...findings(node, ring, found).map((one) => element("li", { class: one.level }, one.text)));
   nodes(node, keyspace);
   refresh(at("cluster-slices"), table("cluster-slices", keyspace ? `Slices of the ring and their replicas, for ${keyspace}` : "Slices of the ring", [
     { name: "up to token", of: (row) => row.end, number: true },

@@ -1,6 +1,6 @@
 // Completion of CQL: the words that may stand at a place of a text, by the names of the schema. Pure.
 
-import { isOpen, meant, pieces, quoted } from "./words.js";
+import { isOpen, meant, pieces, quoted, wordOf } from "./words.js";
 
 const BEGINNINGS = ["SELECT", "INSERT INTO", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "DESCRIBE", "EXPLAIN", "EXPLAIN ANALYZE", "BEGIN BATCH",
   "BEGIN UNLOGGED BATCH", "GRANT", "LIST", "REVOKE", "TRUNCATE", "USE"];
@@ -55,18 +55,16 @@ export function complete(text, at, schema, current) {
   const all = pieces(text);
   const before = all.filter((piece) => piece.from < at);
   const begin = before.findLastIndex((piece) => piece.text === ";") + 1;
-  const own = before.slice(begin);
-  const last = own[own.length - 1];
-  let typed = "";
-  if (last && (last.kind === "name" || last.kind === "quoted") && at <= last.to) {
-    typed = text.slice(last.from, at);
-    if (last.kind === "quoted" && !isOpen(last, at)) return none;
-    own.pop();
-  } else if (last && (isOpen(last, at) || (last.kind === "number" && at <= last.to))) {
-    return none;
-  }
+  const last = before[before.length - 1];
+  const isInWord = last && (last.kind === "name" || last.kind === "quoted") && at <= last.to;
+  if (last && (isInWord ? last.kind === "quoted" && !isOpen(last, at) : isOpen(last, at) || (last.kind === "number" && at <= last.to))) return none;
+  // The word that the cursor is in is replaced to its end.
+  const [from, to] = isInWord ? [last.from, last.to] : [at, at];
+  const typed = text.slice(from, at);
+  const isSaid = (piece) => piece.kind !== "comment";
+  const own = before.slice(begin, isInWord ? -1 : undefined).filter(isSaid);
   const end = all.find((piece) => piece.text === ";" && piece.from >= at)?.from ?? text.length;
-  const whole = [...own, ...all.filter((piece) => piece.from >= at && piece.from < end)];
+  const whole = [...own, ...all.filter((piece) => isSaid(piece) && piece.from >= at && piece.from < end)];
   const wanted = typed.replace(/^"/, "").toLowerCase();
   const fitting = candidates(own, whole, schema, current)
     .filter((option) => !(typed.startsWith('"') && option.kind === "keyword"))
@@ -75,19 +73,19 @@ export function complete(text, at, schema, current) {
   const options = fitting.filter((option) => !isThere(option))
     .map((option) => ({ kind: option.kind, text: option.kind === "keyword" && /^[a-z]/.test(typed) ? option.text.toLowerCase() : option.text }));
   const kept = options.filter((option, place) => options.findIndex((one) => one.text === option.text) === place);
-  return { from: at - typed.length, to: at, options: kept.slice(0, OPTIONS_MAX), isWhole: fitting.some(isThere) };
+  return { from, to, options: kept.slice(0, OPTIONS_MAX), isWhole: fitting.some(isThere) };
 }
 
 // What may follow these pieces of a statement.
 function candidates(own, whole, schema, current) {
   const begins = own.filter((piece) => !/^(explain|analyze)$/i.test(piece.text));
-  const previous = meant(own[own.length - 1]);
+  const previous = wordOf(own[own.length - 1]);
   if (!own.length) return keywords(BEGINNINGS);
   if (!begins.length) return keywords(previous === "explain" ? ["ANALYZE", "SELECT"] : ["SELECT"]);
-  if (previous === ".") return members(schema.get(meant(own[own.length - 2])));
+  if (own[own.length - 1].text === ".") return members(schema.get(meant(own[own.length - 2])));
   if (previous === "use" || previous === "keyspace") return names([...schema.keys()], "keyspace");
   if (BEFORE_TABLES.has(previous)) return [...members(schema.get(current)), ...keyspaces(schema)];
-  const first = meant(begins[0]);
+  const first = wordOf(begins[0]);
   if (begins.length === 1 && ["create", "alter", "drop"].includes(first)) return keywords(OBJECTS);
   if (begins.length === 1 && ["describe", "desc"].includes(first)) return [...keywords(DESCRIBED), ...members(schema.get(current)), ...keyspaces(schema)];
   return [...names(columnsOf(whole, schema, current), "column"), ...keywords(INSIDE[first] ?? [])];
@@ -95,7 +93,7 @@ function candidates(own, whole, schema, current) {
 
 // The columns of the table that the statement names, before or after the cursor.
 function columnsOf(whole, schema, current) {
-  const at = whole.findIndex((piece) => BEFORE_TABLES.has(meant(piece)));
+  const at = whole.findIndex((piece) => BEFORE_TABLES.has(wordOf(piece)));
   if (at < 0) return [];
   const [, first, point, second] = whole.slice(at, at + 4);
   const isQualified = point?.text === "." && second;

@@ -6,8 +6,8 @@ export const COLUMNS = 150;
 // The fewest rows of a picture.
 const ROWS_MIN = 8;
 
-// {counts: column -> row -> requests, from: seconds of the left edge, each: seconds of a column, first: bucket of the lowest row, rows, most,
-// total}. Columns begin at whole multiples of their width, so that the picture moves without trembling.
+// {counts: column -> row -> requests, from: seconds of the left edge, each: seconds of a column, first: bucket of the lowest row, rows,
+// most: the largest count, total}. Columns begin at whole multiples of their width, so that the picture moves without trembling.
 export function grid(points, bounds, seconds) {
   const each = seconds / COLUMNS;
   const newest = points.length ? points[points.length - 1].at : 0;

@@ -1,4 +1,4 @@
-// The latency heat map of the overview: a picture, the value below the pointer or the cursor of the keys, a legend, and the same as a table.
+// The latency heat map of the overview: a picture, the value below the pointer or the cursor of the keys, a legend, and a table of the same.
 
 import { clock, count, nanos } from "./format.js";
 import { COLUMNS, grid, limits, minutes } from "./heat.js";

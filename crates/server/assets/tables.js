@@ -28,8 +28,8 @@ export function setOrder(id, text) {
   else orders.delete(id);
 }
 
-// columns: [{name, of: row => value, show?: value => text, draw?: row => element, link?: row => address, number?, code?, short?, missing?}];
-// the order is kept by `id`. A short text is not wrapped; `missing` stands for no value.
+// columns: [{name, of: row => value, show?: value => text, draw?: row => element, link?: row => address, number?, code?, short?,
+// missing?}]; the order is kept by `id`. A short text is not wrapped; `missing` stands for no value.
 export function table(id, caption, columns, rows) {
   const sorted = orders.get(id);
   const by = columns.find((column) => column.name === sorted?.name);

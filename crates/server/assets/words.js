@@ -48,6 +48,9 @@ export function meant(piece) {
   return piece.text.replace(/^"/, "").replace(/"$/, "").replaceAll('""', '"');
 }
 
+// The word of a piece, to compare it with keywords; "" for all that is no plain name.
+export const wordOf = (piece) => (piece?.kind === "name" ? piece.text.toLowerCase() : "");
+
 const RESERVED = new Set(("add allow alter and apply asc authorize batch begin by columnfamily create default delete desc describe drop entries "
   + "execute from full grant if in index infinity insert into is keyspace limit materialized mbean mbeans modify nan norecursive not null of on or order "
   + "primary rename replace revoke schema select set table to token truncate unlogged unset update use using view where with").split(" "));
