@@ -10,9 +10,9 @@ import os
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dashboard")
 SCALE = 3
 # Of 255, on the average of a cell.
-TOLERANCE = 24
+TOLERANCE = 16
 # Share of the cells.
-DIFFERENT_MAX = 0.004
+DIFFERENT_MAX = 0.003
 
 # A screenshot, made smaller, as a PNG.
 SHRINK = """async ([shot, scale]) => {

@@ -135,6 +135,8 @@ def test_400_pixels_are_enough(browser, served):
     with opened(browser, served, answers=member, width=400) as page:
         for name in VIEWS:
             show(page, name)
+            # A view begins at its top, with its heading in sight.
+            assert page.evaluate("window.scrollY") == 0, name
             if name == "Tables":
                 page.get_by_role("link", name="orders").click()
                 page.locator("#tables-chosen .facts").wait_for()
@@ -154,7 +156,7 @@ def test_a_member_of_a_cluster_shows_nodes_tablets_waits_and_brokers(browser, se
         first, second, third = (cells(page, "#cluster-nodes", table.nth(place)) for place in range(3))
         assert (first["node"], first["state"], first["load"], first["owns"]) == ("127.0.0.1 (this one)", "up", "812.0 MiB", "75 %")
         assert (first["records behind"], first["tokens"]) == ("12", "2")
-        assert (second["state"], second["silent"]) == ("up, leaving", "13.7 %")
+        assert (second["state"], second["silent, of the limit"]) == ("up, leaving", "13.7 %")
         # What a node that is down does not say is not invented.
         assert (third["state"], third["load"], third["records behind"]) == ("down", "?", "?")
         told = page.locator("#cluster-findings").inner_text()

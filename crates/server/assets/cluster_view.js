@@ -95,7 +95,7 @@ function nodes(node, keyspace) {
     { name: "tokens", of: (row) => row.token_count, show: count, number: true },
     { name: "records behind", of: (row) => row.lag_records, show: count, ...optional },
     { name: "tablets not ready", of: (row) => row.tablets_behind, show: count, ...optional },
-    { name: "silent", of: (row) => row.silence, show: percent, number: true, missing: "-" },
+    { name: "silent, of the limit", of: (row) => (row.is_up ? row.silence : null), show: percent, number: true, missing: "-" },
     { name: "data center, rack", of: (row) => `${row.data_center}, ${row.rack}` },
     { name: "release", of: (row) => row.release_version, missing: "?" },
     { name: "host id", of: (row) => row.host_id, short: true },
