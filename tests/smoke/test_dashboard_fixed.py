@@ -235,7 +235,7 @@ def test_latencies_are_a_picture_whose_values_are_read_by_pointer_keys_and_as_a_
         for _ in range(12):
             page.keyboard.press("ArrowUp")
         page.keyboard.press("ArrowDown")
-        expect(heat).to_have_attribute("aria-label", "Latency heat map. 10:00:02, 4.1 ms to 8.19 ms: 1 requests in 2 s")
+        expect(heat).to_have_attribute("aria-label", "Latency heat map. 10:00:02, 4.1 ms to 8.19 ms: 1 request in 2 s")
         # What is drawn is where the pointer says: one column has colours.
         coloured = heat.evaluate(
             """(canvas) => {

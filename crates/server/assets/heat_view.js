@@ -91,7 +91,8 @@ function tell() {
 function words({ column, row }) {
   const [lower, upper] = limits(bounds, map.first + row);
   const latency = upper === null ? `${nanos(lower)} and more` : `${nanos(lower)} to ${nanos(upper)}`;
-  return `${clock(map.from + column * map.each)}, ${latency}: ${count(map.counts[column]?.[row] ?? 0)} requests in ${map.each} s`;
+  const found = map.counts[column]?.[row] ?? 0;
+  return `${clock(map.from + column * map.each)}, ${latency}: ${count(found)} ${found === 1 ? "request" : "requests"} in ${map.each} s`;
 }
 
 function cellOf(event) {
