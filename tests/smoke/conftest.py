@@ -51,6 +51,7 @@ LONG = [
     "test_backup.py",
     "test_cities.py",
     "test_dashboard.py",
+    "test_dashboard_fixed.py",
 ]
 
 

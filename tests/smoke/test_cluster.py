@@ -18,6 +18,7 @@ from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
 from broker import CERTIFICATES, Broker
+from dashboard import CHROMIUM, cells, launched, opened
 from node import MemberNode, answers, free_port
 from shell import Cqlsh
 
@@ -329,10 +330,34 @@ def test_drivers_compute_the_replicas_that_the_nodes_have(members):
     cluster.shutdown()
 
 
+def look_at_the_dashboard(broker, nodes):
+    """What the first node's dashboard shows of the cluster while the last node is down; in a browser, if there is one."""
+    from playwright.sync_api import expect
+
+    with launched("chromium") as browser, opened(browser, nodes[0], "#cluster?keyspace=ks") as page:
+        rows = page.locator("#cluster-nodes tbody tr")
+        expect(rows).to_have_count(NODES)
+        found = [cells(page, "#cluster-nodes", rows.nth(place)) for place in range(NODES)]
+        assert [row["node"] for row in found] == [f"{nodes[0].host} (this one)", nodes[1].host, nodes[2].host]
+        assert [(row["state"], row["owns"]) for row in found] == [("up", "100 %"), ("up", "100 %"), ("down", "100 %")]
+        # The other node that is up was asked for what it says of itself.
+        assert [row["load"] == "?" for row in found] == [not row["records behind"].isdigit() for row in found] == [False, False, True]
+        expect(page.locator("#cluster-findings")).to_have_text(f"{nodes[2].host} (rack3) is down.")
+        expect(page.locator("#cluster-slices tbody tr")).to_have_count(TABLETS)
+        expect(page.locator("#cluster-tablets tbody tr")).to_have_count(TABLETS)
+        # Reads at QUORUM have waited for barriers.
+        waits = page.locator("#cluster-barriers tbody tr").first
+        assert int(cells(page, "#cluster-barriers", waits)["how often"]) >= 5
+        expect(page.locator("#cluster-brokers-facts")).to_contain_text(broker.address)
+        expect(page.locator("#cluster-others tbody tr")).to_have_count(NODES - 1)
+
+
 def test_nodetool_and_events_show_who_is_there(members):
-    _, nodes = members
+    broker, nodes = members
     cluster, session = nodes[0].connect()
     create(session)
+    for key in range(5):
+        session.execute("SELECT v FROM ks.rows WHERE k = %s", (key,))
     told = queue.Queue()
     watching = cluster.connection_factory(cluster.metadata.get_host(nodes[0].host, nodes[0].port).endpoint)
     kinds = ("STATUS_CHANGE", "SCHEMA_CHANGE")
@@ -376,6 +401,8 @@ def test_nodetool_and_events_show_who_is_there(members):
     assert f"DN  {nodes[2].host}  ? " in nodes[0].nodetool("status", "ks")
     assert f"UNREACHABLE: [{nodes[2].host}]" in nodes[0].nodetool("describecluster")
     assert silences_of(nodes[0])[nodes[2].host] > 8
+    if CHROMIUM:
+        look_at_the_dashboard(broker, nodes)
     nodes[2].start()
     wait_for(change_type="UP", address=lost)
     cluster.shutdown()

@@ -1,118 +1,17 @@
-"""The dashboard in a real browser.
+"""The dashboard in a real browser: its views on a node that works."""
 
-Needs Chromium: the tests are skipped unless SMOKE_CHROMIUM names it. SMOKE_SHOTS names a directory for screenshots.
-"""
-
-import contextlib
 import json
 import os
 import re
-import shutil
 import time
 import urllib.request
 
 import pytest
 
-from conftest import connect
+from dashboard import ROWS, browser, cells, figure, needs_browser, opened, page, served, session_of, view  # noqa: F401
 from node import OwnNode
 
-CHROMIUM = os.environ.get("SMOKE_CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
-
-ROWS = 120
-# By their names in the navigation.
-VIEWS = {
-    "Overview": "overview",
-    "Advice": "advice",
-    "I/O": "io",
-    "Statements": "statements",
-    "Tables": "tables",
-    "Schema": "schema",
-    "Query": "query",
-}
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """A node for these tests, with a table whose rows are on disk."""
-    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path_factory.mktemp("dashboard") / "data"))
-    node.start()
-    with session_of(node) as session:
-        session.execute("CREATE KEYSPACE seen WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
-        session.execute("CREATE TABLE seen.things (k int PRIMARY KEY, v text)")
-        insert = session.prepare("INSERT INTO seen.things (k, v) VALUES (?, ?)")
-        for key in range(ROWS):
-            session.execute(insert, (key, f"<b>value</b> {key}"))
-        node.flush("seen")
-        for key in range(ROWS):
-            session.execute("SELECT v FROM seen.things WHERE k = %s", (key,))
-        yield node
-    node.kill()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@contextlib.contextmanager
-def opened(browser, node, hash="", width=1400):
-    """The page; there must be no errors in the console, and no requests to other places."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
-    page = context.new_page()
-    complaints = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    # Chromium reports each refused statement as a network error.
-    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" and "400" not in line.text else None)
-    outside = []
-    page.on("request", lambda request: outside.append(request.url) if f":{node.admin_port}/" not in request.url else None)
-    page.goto(f"http://127.0.0.1:{node.admin_port}/{hash}")
-    page.get_by_text("serving").wait_for()
-    yield page
-    shots = os.environ.get("SMOKE_SHOTS")
-    if shots:
-        name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
-        page.screenshot(path=os.path.join(shots, f"{name}.png"))
-    context.close()
-    assert complaints == []
-    assert [url for url in outside if not url.startswith("data:")] == []
-
-
-@pytest.fixture
-def page(browser, served):
-    with opened(browser, served) as page:
-        yield page
-
-
-def cells(page, place, row):
-    """The cells of a row, by the heads of their columns."""
-    heads = page.locator(f"{place} th").all_inner_texts()
-    return dict(zip(heads, row.locator("td").all_inner_texts()))
-
-
-def figure(text):
-    """A number as the page shows it: 12.3 k."""
-    digits, _, unit = text.partition(" ")
-    return float(digits) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
-
-
-def view(page, name):
-    page.get_by_role("navigation").locator(f"a[href='#{VIEWS[name]}']", has_text=name).click()
-
-
-@contextlib.contextmanager
-def session_of(node):
-    """A driver's session."""
-    cluster = connect(node)
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
+pytestmark = needs_browser
 
 
 def test_the_overview_draws_what_goes_on(page, served):
@@ -220,58 +119,6 @@ def test_the_spectrogram_is_used_by_the_keyboard(page):
     assert "Spectrogram" in page.locator("#spectrogram").get_attribute("aria-label")
 
 
-def test_a_query_is_typed_run_and_paged(page):
-    view(page, "Query")
-    page.get_by_label("CQL statement").fill("SELECT k, v FROM things")
-    page.get_by_label("Keyspace").fill("seen")
-    page.get_by_label("Rows a page").fill("50")
-    page.get_by_label("CQL statement").press("Control+Enter")
-    page.get_by_text("rows 1 to 50").wait_for()
-    # Values are shown as text, not as HTML.
-    assert re.search(r"<b>value</b> \d+", page.locator("#query-result").inner_text())
-    page.get_by_role("button", name="Next page").click()
-    page.get_by_text("rows 51 to 100").wait_for()
-    page.get_by_role("button", name="Next page").click()
-    page.get_by_text(f"rows 101 to {ROWS}").wait_for()
-    assert page.get_by_role("button", name="Next page").is_disabled()
-    # A click on the column sorts, another click sorts the other way.
-    page.get_by_role("button", name="k (int)").click()
-    keys = [int(text) for text in page.locator("#query-result tbody td:first-child").all_inner_texts()]
-    assert keys == sorted(keys, reverse=True)
-
-
-def test_a_query_tells_its_steps_and_its_plan(page):
-    view(page, "Query")
-    page.get_by_label("CQL statement").fill("SELECT v FROM seen.things WHERE k = 7")
-    page.get_by_label("with its steps").check()
-    page.get_by_role("button", name="Run", exact=True).click()
-    page.locator("#query-steps td", has_text="sstable").first.wait_for()
-    page.get_by_role("button", name="Explain", exact=True).click()
-    page.locator("#query-result th", has_text="step").wait_for()
-    page.get_by_role("button", name="Explain and run").click()
-    page.locator("#query-result td", has_text="sstables_considered").wait_for()
-    # What was measured is drawn, too.
-    page.locator("#query-plan .measure", has_text="rows scanned").wait_for()
-
-
-def test_an_error_replaces_the_answer_before_it(page):
-    view(page, "Query")
-    page.get_by_label("CQL statement").fill("SELECT k FROM seen.things")
-    page.get_by_role("button", name="Run", exact=True).click()
-    page.get_by_text("rows 1 to 100").wait_for()
-    page.get_by_label("CQL statement").fill("SELEC nothing")
-    page.get_by_role("button", name="Run", exact=True).click()
-    page.locator("#query-error").get_by_text("SELEC").wait_for()
-    assert page.locator("#query-result table").count() == 0
-    assert page.get_by_text("rows 1 to 100").count() == 0
-    assert page.get_by_role("button", name="Next page").is_disabled()
-    # A good statement replaces the error.
-    page.get_by_label("CQL statement").fill("SELECT k FROM seen.things WHERE k = 1")
-    page.get_by_role("button", name="Run", exact=True).click()
-    page.get_by_text("rows 1 to 1,").wait_for()
-    assert not page.locator("#query-error").is_visible()
-
-
 def test_statements_are_listed_with_what_they_cost_and_counted_anew(page):
     view(page, "Statements")
     row = page.locator("#statements-table tbody tr", has_text="INSERT INTO seen.things")
@@ -292,18 +139,6 @@ def test_statements_are_listed_with_what_they_cost_and_counted_anew(page):
     assert found == sorted(found, reverse=True) and found[0] > 0
     page.get_by_role("button", name="Count from now on").click()
     row.wait_for(state="detached")
-
-
-def test_statements_of_the_query_box_are_counted(page):
-    view(page, "Query")
-    page.get_by_label("CQL statement").fill("SELECT v FROM seen.things WHERE k = 3 AND v = 'boxed' ALLOW FILTERING")
-    page.get_by_role("button", name="Run", exact=True).click()
-    page.locator("#query-status").get_by_text("rows").wait_for()
-    view(page, "Statements")
-    shape = "SELECT v FROM seen.things WHERE k = ? AND v = ? ALLOW FILTERING"
-    row = page.locator("#statements-table tbody tr", has_text=shape)
-    row.wait_for()
-    assert cells(page, "#statements-table", row)["calls"] == "1"
 
 
 def test_the_schema_is_browsed(page):
@@ -404,18 +239,6 @@ def test_a_statement_that_looks_at_tombstones_is_advised_about(browser, served):
         assert page.locator("#statements-table tbody tr").count() == 1
 
 
-def test_400_pixels_are_enough(browser, served):
-    with opened(browser, served, width=400) as page:
-        for name in VIEWS:
-            view(page, name)
-            page.locator("h2:visible").wait_for()
-            page.wait_for_timeout(200)
-            assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
-        page.goto(f"http://127.0.0.1:{served.admin_port}/#tables/seen.things")
-        page.locator("#tables-chosen .facts").wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 400
-
-
 def test_an_address_names_a_view_with_its_choices(page):
     def reloaded():
         address = page.evaluate("location.hash")
@@ -447,42 +270,6 @@ def test_an_address_names_a_view_with_its_choices(page):
     reloaded()
     assert page.get_by_label("CQL statement").input_value() == "SELECT k FROM seen.things WHERE k = 5"
     assert page.locator("#query-result table").count() == 0
-
-
-# The contrast of each text that is seen with what is behind it, by WCAG 2: texts below 4.5.
-FAINT = """() => {
-    const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
-    const light = ([r, g, b]) => [r, g, b].map((part) => part / 255)
-        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
-        .reduce((all, part, at) => all + part * [0.2126, 0.7152, 0.0722][at], 0);
-    const behind = (part) => {
-        for (let at = part; at; at = at.parentElement) {
-            const colour = parse(getComputedStyle(at).backgroundColor);
-            if (colour.length === 3 || colour[3] === 1) return colour;
-        }
-        return [255, 255, 255];
-    };
-    const found = new Set();
-    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (walk.nextNode()) {
-        const part = walk.currentNode.parentElement;
-        if (!walk.currentNode.data.trim() || !part.checkVisibility() || part.closest(":disabled")) continue;
-        const [text, back] = [light(parse(getComputedStyle(part).color)), light(behind(part))];
-        const ratio = (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05);
-        if (ratio < 4.5) found.add(`${part.tagName} ${part.className} ${ratio.toFixed(2)}`);
-    }
-    return [...found];
-}"""
-
-
-def test_all_texts_have_enough_contrast_in_both_themes(browser, served):
-    with opened(browser, served) as page:
-        for scheme in ["light", "dark"]:
-            page.emulate_media(color_scheme=scheme)
-            for name in VIEWS:
-                view(page, name)
-                page.wait_for_timeout(100)
-                assert page.evaluate(FAINT) == [], (scheme, name)
 
 
 def test_numbers_times_and_addresses_are_what_people_read(page):
@@ -539,20 +326,6 @@ def test_dark_and_light_are_chosen_and_kept(page):
     page.reload()
     page.get_by_text("Theme: dark").wait_for()
     assert back() == dark
-
-
-def test_everything_has_a_name_and_can_be_reached_by_tab(page):
-    for name in VIEWS:
-        view(page, name)
-        unnamed = page.evaluate(
-            """() => [...document.querySelectorAll('button, a, input, select, textarea')]
-                .filter((part) => part.offsetParent !== null)
-                .filter((part) => !(part.textContent.trim() || part.getAttribute('aria-label') || part.labels?.length))
-                .map((part) => part.outerHTML)"""
-        )
-        assert unnamed == [], name
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement !== document.body")
 
 
 def test_a_token_is_asked_for_and_taken(browser, tmp_path):

@@ -2,6 +2,8 @@
 
 import * as advice from "./advice_view.js";
 import * as ask from "./ask.js";
+import * as cluster from "./cluster_view.js";
+import * as heat from "./heat_view.js";
 import * as overview from "./overview.js";
 import * as queryBox from "./query.js";
 import * as route from "./route.js";
@@ -12,7 +14,7 @@ import * as grids from "./tables.js";
 import { NOTHING, extend } from "./history.js";
 import { Spectrogram } from "./spectrogram.js";
 
-const VIEWS = ["overview", "advice", "io", "statements", "tables", "schema", "query"];
+const VIEWS = ["overview", "cluster", "advice", "io", "statements", "tables", "schema", "query"];
 const COUNTERS_EVERY_MILLIS = 5000;
 const at = (id) => document.getElementById(id);
 
@@ -37,6 +39,7 @@ function choose() {
   document.title = `Ilion: ${at(`${here.view}-title`).textContent}`;
   const { view, argument, values } = here;
   if (view === "overview") at("overview-window").value = values.seconds === "900" ? "900" : "300";
+  if (view === "cluster") cluster.enter(values);
   if (view === "io") spectrogram.enter(values);
   if (view === "statements") statements.enter(values);
   if (view === "tables") tableView.enter(values);
@@ -82,7 +85,11 @@ async function show(status) {
     info = await ask.json("/admin/info");
     await overview.drawCounters(info);
   }
-  if (here.view === "overview") overview.draw({ points, status, info, role, compactions: await ask.json("/admin/compactions") });
+  if (here.view === "overview") {
+    overview.draw({ points, status, info, role, compactions: await ask.json("/admin/compactions") });
+    heat.show(history, Number(at("overview-window").value));
+  }
+  if (here.view === "cluster") await cluster.load(now, status);
   if (here.view === "io") await spectrogram.load();
   if (here.view === "tables") tableView.show(reports.tables, here.argument);
 }
@@ -108,6 +115,7 @@ function bindTheme() {
     else document.documentElement.dataset.theme = theme;
     at("theme").textContent = `Theme: ${theme}`;
     overview.redraw();
+    heat.draw();
     spectrogram.draw();
   };
   let theme = localStorage.getItem("ilion-theme") ?? "system";
@@ -139,6 +147,7 @@ at("tables-filter").addEventListener("input", (event) => {
   keep({ filter: event.target.value });
   tableView.draw();
 });
+cluster.bind(keep, () => tick(true));
 spectrogram.whenChanged = keep;
 schema.onChoose((name) => keep({}, name));
 queryBox.bind(keep);

@@ -28,6 +28,7 @@ export function point(report, sample) {
     kinds,
     requests: Object.entries(kinds).reduce((all, [kind, rate]) => (kind === "other" ? all : all + rate), 0),
     errors: sample.errors / seconds,
+    latencies: sample.latencies,
     p50: latency(0.5), p95: latency(0.95), p99: latency(0.99),
     read: sample.read_bytes / seconds,
     written: sample.written_bytes / seconds,
@@ -45,10 +46,10 @@ export function extend(known, report) {
   for (const sample of report.samples) points.push(point(report, sample));
   const newest = report.samples.length ? report.samples[report.samples.length - 1].millis : isSame ? known.after : 0;
   const oldest = (report.epoch_millis + newest - report.kept_millis) / 1000;
-  return { epoch: report.epoch_millis, after: newest, points: points.filter((one) => one.at > oldest) };
+  return { epoch: report.epoch_millis, after: newest, bounds: report.bounds_nanos, points: points.filter((one) => one.at > oldest) };
 }
 
-export const NOTHING = { epoch: null, after: 0, points: [] };
+export const NOTHING = { epoch: null, after: 0, bounds: [], points: [] };
 
 // The lines of each chart: name -> point to value.
 export const CHARTS = {

@@ -2,6 +2,7 @@
 
 import * as ask from "./ask.js";
 import * as metrics from "./metrics.js";
+import * as cluster from "./cluster.js";
 import { Chart } from "./charts.js";
 import { bytes, count, digits, duration, millis } from "./format.js";
 import { CHARTS, lines } from "./history.js";
@@ -75,7 +76,10 @@ function connect(status, info, role) {
 export async function drawCounters(info) {
   const found = metrics.parse(await ask.text("/metrics"));
   const gauge = (name) => metrics.sum(found, name);
-  at("cluster").textContent = `${info.cluster_name}, ${info.version}, up ${duration(info.uptime_secs)}`;
+  at("name").textContent = `${info.cluster_name}, ${info.version}, up ${duration(info.uptime_secs)}`;
+  const glance = cluster.glance(found);
+  at("glance").hidden = !glance;
+  if (glance) put(at("glance"), element("a", { href: "#cluster", class: glance.level }, glance.text));
   const share = (cache) => (cache.hits + cache.misses ? `${((100 * cache.hits) / (cache.hits + cache.misses)).toFixed(1)} %` : "-");
   refresh(at("caches"), table("caches", "What is kept in memory of what is on disk", [
     { name: "cache", of: (cache) => cache.name },

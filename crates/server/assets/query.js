@@ -1,8 +1,11 @@
 // The query view.
 
 import * as ask from "./ask.js";
+import * as completions from "./complete_view.js";
+import * as values from "./values_view.js";
 import { millis } from "./format.js";
 import { drawPlan } from "./plan.js";
+import { drawSteps } from "./steps.js";
 import { element, put, table } from "./tables.js";
 
 const at = (id) => document.getElementById(id);
@@ -13,31 +16,43 @@ let whenRun = () => {};
 // `keep` is called with what the address of the view should name.
 export function bind(keep) {
   whenRun = keep;
+  completions.bind();
+  values.bind();
   at("query-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    start(at("cql").value);
+    start("");
   });
   at("cql").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      start(at("cql").value);
+      start("");
     }
   });
-  at("query-explain").addEventListener("click", () => start(`EXPLAIN ${at("cql").value}`));
-  at("query-analyze").addEventListener("click", () => start(`EXPLAIN ANALYZE ${at("cql").value}`));
+  at("query-explain").addEventListener("click", () => start("EXPLAIN "));
+  at("query-analyze").addEventListener("click", () => start("EXPLAIN ANALYZE ", true));
   at("query-next").addEventListener("click", () => run({ ...next.order, paging_state: next.paging_state }));
 }
 
 // A statement of the address is shown, and runs only when somebody says so.
-export function enter(values) {
-  if (values.cql !== undefined) at("cql").value = values.cql;
-  if (values.keyspace !== undefined) at("query-keyspace").value = values.keyspace;
+export function enter(wanted) {
+  if (wanted.cql !== undefined) at("cql").value = wanted.cql;
+  if (wanted.keyspace !== undefined) at("query-keyspace").value = wanted.keyspace;
+  values.offer();
+  completions.load();
 }
 
-function start(cql) {
+// Runs the statement of the editor behind this word.
+function start(before, isTraced = at("query-trace").checked) {
   rowsBefore = 0;
+  let cql;
+  try {
+    cql = before + values.statement();
+  } catch (error) {
+    refuse(error);
+    return;
+  }
   whenRun({ cql: at("cql").value, keyspace: at("query-keyspace").value });
-  return run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: at("query-trace").checked });
+  run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: isTraced });
 }
 
 // Nothing of an earlier answer stays beside a new one, or beside an error.
@@ -48,6 +63,13 @@ function clear() {
   at("query-next").disabled = true;
 }
 
+function refuse(error) {
+  clear();
+  at("query-error").textContent = error.message;
+  at("query-error").hidden = false;
+  at("query-status").textContent = "";
+}
+
 async function run(order) {
   at("query-status").textContent = "running";
   at("query-run").disabled = true;
@@ -56,10 +78,7 @@ async function run(order) {
     clear();
     show(order, report);
   } catch (error) {
-    clear();
-    at("query-error").textContent = error.message;
-    at("query-error").hidden = false;
-    at("query-status").textContent = "";
+    refuse(error);
   } finally {
     at("query-run").disabled = false;
   }
@@ -67,6 +86,7 @@ async function run(order) {
 
 function show(order, report) {
   if (report.keyspace) at("query-keyspace").value = report.keyspace;
+  if (/^\s*(create|alter|drop)\b/i.test(order.cql)) completions.load();
   const columns = report.columns.map((column, index) => ({
     name: `${column.name} (${column.type})`,
     of: (row) => row[index],
@@ -78,10 +98,7 @@ function show(order, report) {
   at("query-status").textContent = [`${rows}, ${millis(report.elapsed_micros / 1000)}`, ...report.warnings.map((warning) => `Warning: ${warning}`)].join("\n");
   put(at("query-result"), report.columns.length ? table(`query ${order.cql}`, "Answer", columns, report.rows) : element("p", {}, "The statement answers no rows."));
   put(at("query-plan"), ...drawPlan(report));
-  put(at("query-steps"), ...(report.trace.length ? [table("query-steps", "Steps", [
-    { name: "us", of: (step) => step.elapsed_micros, number: true },
-    { name: "activity", of: (step) => step.activity },
-  ], report.trace)] : []));
+  put(at("query-steps"), ...drawSteps(report));
   next = report.paging_state ? { order, paging_state: report.paging_state } : null;
   at("query-next").disabled = !next;
 }

@@ -2,6 +2,7 @@
 
 import * as ask from "./ask.js";
 import { element, put } from "./tables.js";
+import { quoted } from "./words.js";
 
 const KINDS = [
   ["tables", "table_name", "TABLE"],
@@ -11,9 +12,6 @@ const KINDS = [
   ["functions", "function_name", "FUNCTION"],
   ["aggregates", "aggregate_name", "AGGREGATE"],
 ];
-
-// A name as CQL writes it.
-export const quoted = (name) => (/^[a-z][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
 
 // The object that is shown, as the address names it: "keyspace" or "keyspace.object".
 let chosen = "";

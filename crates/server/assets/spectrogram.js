@@ -2,23 +2,12 @@
 
 import * as ask from "./ask.js";
 import { bytes, clock, count, moment, nanos } from "./format.js";
+import { BACKGROUND, drawScale, shade } from "./ramp.js";
 import { element, put, table } from "./tables.js";
 
 const MARGIN = { left: 64, bottom: 22, top: 6, right: 8 };
-// The colour of one I/O: lighter than the background of the picture.
-const DIMMEST = 0.15;
 // Stands for the number of a table that the report does not name.
 const UNKNOWN = "?";
-
-// Dark to bright, readable with red-green colour blindness.
-const RAMP = [[30, 34, 90], [49, 84, 160], [33, 144, 140], [94, 201, 98], [253, 231, 37]];
-
-export function colour(share) {
-  const at = Math.min(Math.max(share, 0), 1) * (RAMP.length - 1);
-  const low = Math.min(Math.floor(at), RAMP.length - 2);
-  const mix = RAMP[low].map((from, part) => Math.round(from + (RAMP[low + 1][part] - from) * (at - low)));
-  return `rgb(${mix.join(",")})`;
-}
 
 export class Spectrogram {
   constructor() {
@@ -163,14 +152,14 @@ export class Spectrogram {
     const geometry = this.geometry();
     const { grid, total } = this.grid(geometry);
     const style = getComputedStyle(document.documentElement);
-    pen.fillStyle = "#10131f";
+    pen.fillStyle = BACKGROUND;
     pen.fillRect(MARGIN.left, MARGIN.top, geometry.width, geometry.height);
     this.most = Math.max(2, ...grid.map((steps) => Math.max(...steps)));
     const cellWidth = geometry.width / geometry.columns;
     const cellHeight = geometry.height / geometry.steps;
     grid.forEach((steps, column) => steps.forEach((found, step) => {
       if (!found) return;
-      pen.fillStyle = colour(DIMMEST + (1 - DIMMEST) * (Math.log(found) / Math.log(this.most)));
+      pen.fillStyle = shade(found, this.most);
       pen.fillRect(MARGIN.left + column * cellWidth, this.y(step + 1, geometry), Math.ceil(cellWidth), Math.ceil(cellHeight));
     }));
     this.drawAxes(pen, geometry, style);
@@ -182,12 +171,7 @@ export class Spectrogram {
 
   // What the colours mean.
   drawScale() {
-    const scale = document.getElementById("io-scale");
-    const pen = scale.getContext("2d");
-    for (let x = 0; x < scale.width; x += 1) {
-      pen.fillStyle = colour(DIMMEST + (1 - DIMMEST) * (x / scale.width));
-      pen.fillRect(x, 0, 1, scale.height);
-    }
+    drawScale(document.getElementById("io-scale"));
     document.getElementById("io-most").textContent = count(this.most);
   }
 

@@ -3,7 +3,7 @@
 import { bytes, count, digits, millis } from "./format.js";
 import { element, filter, order, put, refresh, setOrder, table } from "./tables.js";
 import { print } from "./route.js";
-import { quoted } from "./schema.js";
+import { quoted } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const nameOf = (row) => `${row.keyspace}.${row.table}`;

@@ -28,8 +28,8 @@ export function setOrder(id, text) {
   else orders.delete(id);
 }
 
-// columns: [{name, of: row => value, show?: value => text, link?: row => address, number?, code?, short?, missing?}]; the
-// order is kept by `id`. A short text is not wrapped; `missing` stands for no value.
+// columns: [{name, of: row => value, show?: value => text, draw?: row => element, link?: row => address, number?, code?, short?,
+// missing?}]; the order is kept by `id`. A short text is not wrapped; `missing` stands for no value.
 export function table(id, caption, columns, rows) {
   const sorted = orders.get(id);
   const by = columns.find((column) => column.name === sorted?.name);
@@ -57,6 +57,7 @@ export function table(id, caption, columns, rows) {
 }
 
 function cell(column, row) {
+  if (column.draw) return element("td", { class: "picture" }, column.draw(row));
   const value = column.of(row);
   if (value === null || value === undefined) return element("td", { class: column.number ? "number null" : "null" }, column.missing ?? "null");
   const text = column.show ? column.show(value) : String(value);

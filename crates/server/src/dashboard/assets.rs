@@ -15,7 +15,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 
 const INDEX: &str = include_str!("../../assets/index.html");
 
-const ASSETS: [(&str, &str, &str); 20] = [
+const ASSETS: [(&str, &str, &str); 31] = [
     ("advice.js", SCRIPT, include_str!("../../assets/advice.js")),
     (
         "advice_view.js",
@@ -25,12 +25,28 @@ const ASSETS: [(&str, &str, &str); 20] = [
     ("app.js", SCRIPT, include_str!("../../assets/app.js")),
     ("ask.js", SCRIPT, include_str!("../../assets/ask.js")),
     ("charts.js", SCRIPT, include_str!("../../assets/charts.js")),
+    ("cluster.js", SCRIPT, include_str!("../../assets/cluster.js")),
+    (
+        "cluster_view.js",
+        SCRIPT,
+        include_str!("../../assets/cluster_view.js"),
+    ),
+    ("complete.js", SCRIPT, include_str!("../../assets/complete.js")),
+    (
+        "complete_view.js",
+        SCRIPT,
+        include_str!("../../assets/complete_view.js"),
+    ),
     ("format.js", SCRIPT, include_str!("../../assets/format.js")),
+    ("heat.js", SCRIPT, include_str!("../../assets/heat.js")),
+    ("heat_view.js", SCRIPT, include_str!("../../assets/heat_view.js")),
     ("history.js", SCRIPT, include_str!("../../assets/history.js")),
+    ("markers.js", SCRIPT, include_str!("../../assets/markers.js")),
     ("metrics.js", SCRIPT, include_str!("../../assets/metrics.js")),
     ("overview.js", SCRIPT, include_str!("../../assets/overview.js")),
     ("plan.js", SCRIPT, include_str!("../../assets/plan.js")),
     ("query.js", SCRIPT, include_str!("../../assets/query.js")),
+    ("ramp.js", SCRIPT, include_str!("../../assets/ramp.js")),
     ("route.js", SCRIPT, include_str!("../../assets/route.js")),
     ("schema.js", SCRIPT, include_str!("../../assets/schema.js")),
     (
@@ -43,12 +59,19 @@ const ASSETS: [(&str, &str, &str); 20] = [
         SCRIPT,
         include_str!("../../assets/statements.js"),
     ),
+    ("steps.js", SCRIPT, include_str!("../../assets/steps.js")),
     (
         "table_view.js",
         SCRIPT,
         include_str!("../../assets/table_view.js"),
     ),
     ("tables.js", SCRIPT, include_str!("../../assets/tables.js")),
+    (
+        "values_view.js",
+        SCRIPT,
+        include_str!("../../assets/values_view.js"),
+    ),
+    ("words.js", SCRIPT, include_str!("../../assets/words.js")),
     ("style.css", STYLE, include_str!("../../assets/style.css")),
     // uPlot 1.6.32, MIT license, as published (docs/dependencies.md).
     (
