@@ -84,7 +84,7 @@ fn show_cell(cell: Option<&[u8]>, column: &ColumnSpec) -> String {
     one_line(&literal.unwrap_or_else(|error| format!("{bytes:02x?} ({error})")))
 }
 
-/// Escapes line ends, which would end the comment, and removes trailing spaces.
+/// Removes white space at the end, and escapes line ends, which would end the comment, and backslashes.
 fn one_line(text: &str) -> String {
     let text = text.trim_end();
     text.replace('\\', "\\\\")

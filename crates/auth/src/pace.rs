@@ -3,7 +3,8 @@
 //! Each failed login doubles the wait of later logins of its address, from 100 ms to 5 s. A successful login does not reset the wait:
 //! otherwise an attacker with an account of their own could reset it. Logins of one address wait one after the other, but none longer than
 //! 5 s, so that one program with a wrong password does not lock out others behind the same address. An attacker with many connections is
-//! then limited by the time of the checks. After a minute without a failure the address is forgotten. Addresses do not wait for each other.
+//! then limited by the time of the checks. After a minute without a failure the address is forgotten. Addresses do not wait for each other. All
+//! addresses of an IPv6 network (/64) count as one.
 //!
 //! Pure: times are given by the caller, as nanoseconds of a clock that never steps back.
 
@@ -23,11 +24,11 @@ const ADDRESSES_MAX: usize = 4096;
 /// The standing of an address. Logins with the first variant are checked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// The address had right logins.
+    /// A login of the address succeeded in the last day, and none failed in the last minute.
     Good,
-    /// No login of the address is remembered.
+    /// Neither of the other two.
     Unknown,
-    /// The address had failed logins lately.
+    /// A login of the address failed in the last minute.
     Bad,
 }
 

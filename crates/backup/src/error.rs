@@ -3,7 +3,7 @@
 /// The result of the functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a backup or a restore failed. The text says who must act.
+/// Why an operation on backups failed: making, listing, checking, deleting, restoring or archiving them.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The request cannot be fulfilled.

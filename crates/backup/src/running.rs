@@ -53,8 +53,8 @@ impl<'a> Running<'a> {
             }
             running.end()?;
             return Err(Error::Refused(format!(
-                "a backup of node {name} is running at {} since {since}; wait, or run it again if it was ended early, or say \
-                 --force if it never will be",
+                "a backup of node {name} is running at {} since {since}; wait for its end; if it was interrupted, \
+                 run `ilion backup` on that node again; if that node will never run it again, delete with --force",
                 place.name()
             )));
         }

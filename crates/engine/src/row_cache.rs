@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 use ilion_rows::{
-    Bound, BoundKind, ClusteringComparator, ClusteringFilter, Cursor, DeletionTime, Direction, FilterCursor,
-    Marker, PartitionHead, ReadError, Row, Slice, Unfiltered,
+    Bound, BoundKind, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction,
+    FilterCursor, Marker, PartitionHead, PlainVisitor, ReadError, Row, Slice, Unfiltered,
 };
 use ilion_schema::TableId;
 use parking_lot::Mutex;
@@ -357,15 +357,26 @@ impl Cursor for HeadThenRest {
             return Ok(None);
         };
         let mut rest = open_rest()?;
-        let next = match rest.next_partition()? {
-            Some(_) => rest.next_unfiltered()?,
-            None => None,
-        };
-        self.rest = Some(rest);
-        Ok(next)
+        if rest.next_partition()?.is_none() {
+            return Ok(None);
+        }
+        self.rest.insert(rest).next_unfiltered()
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
+    /// The cached head has no plain rows; the rest may have some, once it is open.
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        match &mut self.rest {
+            Some(rest) => rest.plain_rows(key, before, visitor),
+            None => Ok(0),
+        }
+    }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions);
 }
 
 /// True if the read begins at the head of the partition, so that it may fill an entry.

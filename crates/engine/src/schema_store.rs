@@ -146,7 +146,7 @@ fn until_there_is_enough(adopt: impl Fn() -> Result<()>) -> Result<()> {
         match adopt() {
             Err(error) if error.is_shortage() => {
                 tracing::warn!(%error, "a change of the schema is logged and cannot be made yet; this is tried again");
-                std::thread::sleep(ADOPT_PAUSE);
+                ilion_env::turns::pause(ADOPT_PAUSE);
             }
             adopted => return adopted,
         }

@@ -1,4 +1,4 @@
-//! The write path: encode, append, apply, all under the shared locks of the tables that change.
+//! The write path: encode; then append and apply under the shared locks of the tables that change.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -170,7 +170,8 @@ impl Shared {
         }
         let (keyspace, table) = (&mutation.table.keyspace, &mutation.table.name);
         Err(Error::Refused(format!(
-            "Rejected an oversized mutation ({bytes}/{bytes_max}) of {keyspace}.{table}"
+            "Mutation of {bytes} bytes is too large for the maximum size of {bytes_max}: a write to one partition of {keyspace}.{table} may \
+             have half of commitlog_segment_size; split the write, or raise that setting"
         )))
     }
 
@@ -181,7 +182,7 @@ impl Shared {
             return Ok(());
         }
         Err(Error::Refused(format!(
-            "Rejected an oversized write ({bytes}/{bytes_max}): all partitions of a write, those of materialized views included, \
+            "Write of {bytes} bytes is too large for the maximum size of {bytes_max}: all partitions of a write, those of materialized views included, \
              are written together; write fewer rows at once"
         )))
     }

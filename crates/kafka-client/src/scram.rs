@@ -57,7 +57,9 @@ impl Scram {
         let field = |name: &str| challenge.split(',').find_map(|field| field.strip_prefix(name));
         let nonce = field("r=").ok_or("the broker's challenge has no nonce")?;
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
-            return Err("the broker's nonce does not go on from ours");
+            return Err(
+                "the broker's nonce does not begin with this client's nonce, or adds nothing to it: its answer is not for this login",
+            );
         }
         let salt = field("s=").and_then(|salt| STANDARD.decode(salt).ok());
         let salt = salt.ok_or("the broker's challenge has no salt")?;
@@ -65,7 +67,9 @@ impl Scram {
         let rounds = rounds
             .filter(|rounds| ROUNDS.contains(rounds))
             .and_then(NonZeroU32::new)
-            .ok_or("the broker asks for rounds of the hash that are not between 4096 and 100000")?;
+            .ok_or(
+                "the broker asks for a number of rounds of the hash that is not between 4096 and 100000",
+            )?;
         let salted = self.salted(&salt, rounds);
         let without_proof = format!("c=biws,r={nonce}");
         let whole = format!("{},{challenge},{without_proof}", self.bare);
@@ -148,8 +152,8 @@ mod tests {
         assert_eq!(login.first_message(), "n,,n=a=3Db=2Cc,r=abc");
         for (challenge, problem) in [
             ("s=YQ==,i=4096", "no nonce"),
-            ("r=abc,s=YQ==,i=4096", "does not go on"),
-            ("r=xyzabc,s=YQ==,i=4096", "does not go on"),
+            ("r=abc,s=YQ==,i=4096", "does not begin with"),
+            ("r=xyzabc,s=YQ==,i=4096", "does not begin with"),
             ("r=abcd,i=4096", "no salt"),
             ("r=abcd,s=YQ==", "rounds"),
             ("r=abcd,s=YQ==,i=1", "rounds"),

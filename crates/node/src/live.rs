@@ -176,7 +176,7 @@ impl LiveSettings {
             .filter(|(name, _)| names.contains(name))
             .map(|(name, value)| (name.to_owned(), value))
             .collect();
-        self.apply(&names, &wanted)?;
+        self.apply(&names, current, &wanted)?;
         *current = Arc::new(wanted);
         for (name, value) in &changed {
             tracing::info!("{name} is now {value}, until the next start");
@@ -184,15 +184,28 @@ impl LiveSettings {
         Ok(changed)
     }
 
-    /// Applies the settings with these names.
-    fn apply(&self, names: &[&str], wanted: &Settings) -> Result<(), String> {
+    /// Applies the settings with these names, all or none.
+    fn apply(&self, names: &[&str], before: &Settings, wanted: &Settings) -> Result<(), String> {
         let (Some(engine), Some(processor)) = (self.engine.upgrade(), self.processor.upgrade()) else {
             return Err("the node is stopping".to_owned());
         };
         let has = |name: &str| names.contains(&name);
-        // The server comes first: if it refuses, nothing has changed.
-        if let Some(server) = self.server.get() {
-            server(names, wanted)?;
+        let (threads_before, threads) = (compaction_threads(before), compaction_threads(wanted));
+        let set_threads = |threads| {
+            let changed = engine.set_compaction_threads(threads);
+            changed.map_err(|error| error.to_string())
+        };
+        // What can fail comes first: starting threads, then the server, which changes nothing if it refuses. Ending threads cannot fail.
+        let started = match threads > threads_before {
+            true => set_threads(threads),
+            false => Ok(()),
+        };
+        let serve = |()| self.server.get().map_or(Ok(()), |server| server(names, wanted));
+        if let Err(reason) = started.and_then(serve) {
+            if threads > threads_before {
+                set_threads(threads_before)?;
+            }
+            return Err(reason);
         }
         let machine = machine_bytes(&**engine.env());
         processor.change_options(&query_options(wanted, machine));
@@ -205,11 +218,8 @@ impl LiveSettings {
         if has("compaction_throughput") {
             engine.set_compaction_throughput(Some(wanted.compaction_throughput.0).filter(|rate| *rate > 0));
         }
-        if has("concurrent_compactors") {
-            let threads = compaction_threads(wanted);
-            engine
-                .set_compaction_threads(threads)
-                .map_err(|error| error.to_string())?;
+        if threads < threads_before {
+            set_threads(threads)?;
         }
         if has("incremental_backups") {
             engine.set_backing_up(wanted.incremental_backups);
@@ -301,6 +311,8 @@ fn quantity(printed: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use ilion_env::MemEnv;
+
     use super::*;
 
     #[test]
@@ -324,6 +336,28 @@ mod tests {
         assert_eq!(check("collection_size_warn_threshold"), Ok(()));
         assert_eq!(check("minimum_replication_factor_warn_threshold"), Ok(()));
         assert_eq!(check("keyspaces_warn_threshold"), Ok(()));
+    }
+
+    #[test]
+    fn a_change_that_the_server_refuses_starts_no_thread() {
+        let env = Arc::new(MemEnv::new(1));
+        let node = crate::Node::open(env, &Settings::default()).unwrap();
+        let threads = || node.engine().facts().compaction_threads;
+        node.settings()
+            .of_server(|names, _| match names.contains(&"slow_query_log_timeout") {
+                true => Err("no".to_owned()),
+                false => Ok(()),
+            });
+        let change = |changes: &[(&str, &str)]| node.settings().change(changes);
+        change(&[("concurrent_compactors", "5")]).unwrap();
+        assert_eq!(threads(), 5);
+        for count in ["3", "9"] {
+            let both = [("concurrent_compactors", count), ("slow_query_log_timeout", "7s")];
+            assert_eq!(change(&both), Err("no".to_owned()));
+            assert_eq!(threads(), 5);
+        }
+        change(&[("concurrent_compactors", "3")]).unwrap();
+        assert_eq!(threads(), 3);
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl PurgeLaw {
     }
 }
 
-/// Numbers of tombstones at which a query gets a warning or fails.
+/// Numbers of tombstones above which a query gets a warning or fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TombstoneLimits {
     /// Above this number of tombstones, the client gets a warning.
@@ -161,7 +161,7 @@ pub struct ReadLaw {
     pub now_secs: u32,
     /// Tombstones made before this second are past gc grace and are not counted.
     pub gc_before_secs: u32,
-    /// At how many tombstones the read warns or fails.
+    /// Above how many tombstones the read warns or fails.
     pub limits: TombstoneLimits,
     /// Called from time to time with the number of rows and partitions read since the last call; an error ends the read.
     pub spend: fn(u32) -> Result<(), ReadError>,

@@ -48,7 +48,7 @@ pub const FOREIGN: &[Foreign] = &[
             "server_encryption_options_algorithm",
         ],
         fate: Fate::PassedOver,
-        reason: "files of keys and certificates tell what they are: PEM or PKCS#12",
+        reason: "Ilion recognises by its content whether a file is PEM or PKCS#12",
     },
     Foreign {
         names: &[
@@ -72,7 +72,7 @@ pub const FOREIGN: &[Foreign] = &[
             "server_encryption_options_enable_legacy_ssl_storage_port",
         ],
         fate: Fate::RefusedUnless(OFF),
-        reason: "connections between nodes are all encrypted, on one port, or none is",
+        reason: "Ilion encrypts all connections between nodes, on one port, or none",
     },
     Foreign {
         names: &[
@@ -85,7 +85,7 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &["start_native_transport"],
         fate: Fate::RefusedUnless(ON),
-        reason: "CQL clients are all that Ilion serves",
+        reason: "Ilion has no other interface for clients than CQL",
     },
     Foreign {
         names: &[
@@ -213,7 +213,7 @@ pub const FOREIGN: &[Foreign] = &[
             "validation_preview_purge_head_start",
         ],
         fate: Fate::PassedOver,
-        reason: "it is about other nodes, and Ilion is one node",
+        reason: "nodes of an Ilion cluster work together through a shared log, without gossip, hints, repair or streaming",
     },
     Foreign {
         names: &[
@@ -285,7 +285,7 @@ pub const FOREIGN: &[Foreign] = &[
             "windows_timer_interval",
         ],
         fate: Fate::PassedOver,
-        reason: "memory, threads and files are managed otherwise here",
+        reason: "Ilion manages memory, threads and files in another way",
     },
     Foreign {
         names: &[
@@ -307,7 +307,7 @@ pub const FOREIGN: &[Foreign] = &[
             "roles_cache_active_update",
         ],
         fate: Fate::PassedOver,
-        reason: "roles and permissions are read and kept otherwise here",
+        reason: "Ilion reads and keeps roles and permissions in another way",
     },
     Foreign {
         names: &[
@@ -374,22 +374,22 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &["audit_logging_options_archive_command"],
         fate: Fate::RefusedUnless(OFF),
-        reason: "complete files of the audit log are not given to a command; the oldest go beyond max_log_size",
+        reason: "Ilion gives complete files of the audit log to no command; beyond max_log_size it removes the oldest",
     },
     Foreign {
         names: &["audit_logging_options_allow_nodetool_archive_command"],
         fate: Fate::RefusedUnless(OFF),
-        reason: "complete files of the audit log are not given to a command",
+        reason: "Ilion gives complete files of the audit log to no command",
     },
     Foreign {
         names: &["audit_logging_options_max_archive_retries"],
         fate: Fate::PassedOver,
-        reason: "it has a meaning only for an archive_command",
+        reason: "it belongs to archive_command, which Ilion does not have",
     },
     Foreign {
         names: &["commitlog_archiving"],
         fate: Fate::RefusedUnless(OFF),
-        reason: "segments are not given to a command; commitlog_archive_directory keeps them for `ilion backup`",
+        reason: "Ilion gives segments to no command; commitlog_archive_directory keeps them for `ilion backup`",
     },
     Foreign {
         names: &[

@@ -2,6 +2,17 @@
 //!
 //! A setting that means the same as one of Cassandra's has its name and units. An unknown name is refused with its place and the
 //! nearest known name. A setting of Cassandra that Ilion does not support is ignored with a warning, or refused (`foreign`).
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `table` | [`SETTINGS`]: all settings, with default, description and old names; [`Settings`]: their values |
+//! | `form`, `choices` | values as text: durations, sizes, rates, words; settings with a few fixed values |
+//! | `compaction`, `log_place` | values of `default_compaction`, `log` and `tablets` |
+//! | `file`, `variables` | the settings file; environment variables that other projects have named |
+//! | `foreign` | settings of Cassandra that Ilion does not support |
+//! | `live` | [`LIVE`]: which settings can change while the node runs |
+//! | `document` | prints `docs/settings.md` |
+//!
 //! When you add a setting, add a line in `table`, and run the tests with `REWRITE=1` to renew the document.
 
 #[macro_use]

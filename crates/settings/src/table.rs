@@ -102,34 +102,34 @@ settings! {
     initial_token: Option<String> = "auto";
     /// Data center of this node; in a cluster it must stay the same for a data directory.
     data_center: String = "datacenter1";
-    /// Rack of this node in its data center; the same holds for it.
+    /// Rack of this node in its data center; in a cluster it must stay the same for a data directory.
     rack: String = "rack1";
     /// Where the commit log is: local (in `commitlog_directory`; the node is a single node), or kafka://HOST:PORT,HOST:PORT/PREFIX (in topics of Kafka whose names begin with PREFIX; nodes with the same log are a cluster). It has nothing to do with `log_level` and the like, which are about messages of the program.
     log: LogPlace = "local";
-    /// Encrypts connections to the brokers of `log`, and trusts whom the system trusts. In the file, this and the next five are a block, `log_options: {tls: true, ...}`.
+    /// Encrypts connections to the brokers of `log` with TLS. The certificate of a broker is accepted if the system trusts its issuer. In the file, this and the next five are a block, `log_options: {tls: true, ...}`.
     log_options_tls: bool = "false";
-    /// PEM file with the certificates of who issued those of the brokers; connections are then encrypted. auto: those that the system trusts.
+    /// PEM file with the certificates of the authorities that signed the certificates of the brokers; if it is set, connections are encrypted. auto: the authorities that the system trusts.
     log_options_tls_ca: Option<PathBuf> = "auto";
-    /// How the password is shown to the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. PLAIN needs encrypted connections to be safe.
+    /// SASL mechanism of logins to the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. PLAIN sends the password itself, so use it only on encrypted connections.
     log_options_sasl: SaslMechanism = "PLAIN";
-    /// Logs in to the brokers as this user. auto: no login.
+    /// User name for logins to the brokers. auto: no login.
     log_options_sasl_username: Option<String> = "auto";
-    /// A file with its password.
+    /// File with the password of this user.
     log_options_sasl_password_file: Option<PathBuf> = "auto";
-    /// On how many brokers each log of the cluster is. Used when the topics are made, and checked at each start.
+    /// Replication factor of the topics: the number of brokers that keep a copy of each log. Used when the topics are created, and checked at each start.
     log_options_replication_factor: u16 = "3";
-    /// Number of slices of the ring when a cluster is created, from 1 to 4096; for ever. Each is a partition of the log, and no more nodes than that can own data. 64 gives up to 16 nodes four slices and more; each slice costs every replica a stream of the log, and each write of several partitions of tables one record for each of its slices.
+    /// Number of tablets (slices of the token ring) of a new cluster, from 1 to 4096. It cannot be changed later. Each tablet has its own partition in the log topic, and at most this many nodes can own data. With 64, each of up to 16 nodes has at least four tablets. Each tablet costs its replicas one stream of the log, and a write to several tablets needs a record for each of them.
     tablets: TabletCount = "64";
-    /// How many of these slices a new node takes from the others. auto: an equal share. A single node has one token, whatever this is. Unlike in Cassandra it is no weight: 16, as in its own file, is 16 slices of `tablets`.
+    /// Number of tablets that a new node takes over from the others. auto: an equal share. A single node has one token, whatever this is. Unlike in Cassandra this is a number of tablets, not a weight: 16, as in Cassandra's file, means 16 of the `tablets`.
     num_tokens: Option<u16> = "auto";
-    /// How long the log keeps what a node that is down lacks, decided when a cluster is created. A node that is away for longer copies its data again.
+    /// How long the log keeps records for nodes that are down; fixed when a cluster is created. A node that was down for longer copies its data again.
     down_max: Duration = "1d";
-    /// Address, for other nodes, of a lost node of the cluster, or its host id: a new node that joins takes its place. Without effect once it has joined.
+    /// The `listen_address` or the host id of a lost node of the cluster. A new node that joins takes its place. No effect after the node has joined.
     replace_address_first_boot: Option<String> = "auto";
 
     /// Address that CQL clients connect to.
     rpc_address: IpAddr = "127.0.0.1";
-    /// Address that clients are told. auto: `rpc_address`.
+    /// Address that `system.local` and events give to drivers. auto: `rpc_address`.
     broadcast_rpc_address: Option<IpAddr> = "auto";
     /// Address that `system.local` names for other nodes; in a cluster they connect to it. auto: `rpc_address`.
     listen_address: Option<IpAddr> = "auto";
@@ -141,13 +141,13 @@ settings! {
     native_transport_port_ssl: Option<u16> = "auto";
     /// Longest request of v3 and v4; a longer one is skipped and refused (0x2200), and takes no memory.
     native_transport_max_frame_size: Size = "16MiB", was "native_transport_max_frame_size_in_mb" in "MiB";
-    /// The same for v5. auto: half of `commitlog_segment_size`, or less if fewer bytes may be in flight.
+    /// Longest request of v5. auto: half of `commitlog_segment_size`, or less if fewer bytes may be in flight.
     native_transport_max_message_size: Option<Size> = "auto";
     /// A page of a SELECT ends when its rows have this size, even if the client asked for more of them; 0B: never. Unpaged answers are not cut.
     native_transport_max_page_size: Size = "8MiB";
     /// Threads that execute requests. auto: twice the processors, at least 4; in a cluster 128, since they wait for logs and other nodes.
     native_transport_max_threads: Option<u16> = "auto";
-    /// Threads that execute statements which may take long, such as scans, beside those above. auto: the processors, at least 2; in a cluster 16.
+    /// Threads that execute statements which may take long, such as scans, in addition to `native_transport_max_threads`. auto: as many as processors, at least 2; in a cluster 16.
     native_transport_max_heavy_threads: Option<u16> = "auto";
     /// Connections at a time; -1: no limit.
     native_transport_max_concurrent_connections: Limit = "-1";
@@ -162,35 +162,35 @@ settings! {
     /// Memory for requests and unread answers of all connections together. Beyond it requests wait for 2s and are then answered with 0x1001. auto: a fortieth of the machine's memory, at least 64MiB.
     native_transport_max_request_data_in_flight: Option<Size> = "auto",
         was "native_transport_max_concurrent_requests_in_bytes" in "B";
-    /// The same for the connections of an address. auto: a quarter of it, at least 32MiB.
+    /// Memory for requests and unread answers of all connections from one address; otherwise like `native_transport_max_request_data_in_flight`. auto: a quarter of that, at least 32MiB.
     native_transport_max_request_data_in_flight_per_ip: Option<Size> = "auto",
         was "native_transport_max_concurrent_requests_in_bytes_per_ip" in "B";
     /// Whether clients may speak v3 and v4 of the protocol. If not, each message of these versions is answered with an error (0x000A).
     native_transport_allow_older_protocols: bool = "true";
     /// Whether clients of v5 without THROW_ON_OVERLOAD in STARTUP get 0x1001 at once while memory for requests is short, instead of after 2s.
     native_transport_throw_on_overload: bool = "false";
-    /// Whether `native_transport_max_requests_per_second` holds.
+    /// Whether `native_transport_max_requests_per_second` applies.
     native_transport_rate_limiting_enabled: bool = "false";
-    /// Requests per second of all clients together, if `native_transport_rate_limiting_enabled`. Further ones wait for their turn; of clients with THROW_ON_OVERLOAD they are refused (0x1001).
+    /// Requests per second of all clients together, if `native_transport_rate_limiting_enabled`. Further requests wait for their turn; those of clients with THROW_ON_OVERLOAD are refused (0x1001).
     native_transport_max_requests_per_second: NonZeroU32 = "1000000";
-    /// Requests of a connection that may wait or run at a time; beyond it, nothing is read from the connection.
+    /// Requests of one connection that may wait or run at a time; while there are more, the node reads nothing from the connection.
     native_transport_max_requests_in_flight: u32 = "2048";
-    /// Bytes of such requests; beyond it, nothing is read from the connection.
+    /// Bytes of requests of one connection that may wait or run at a time; while there are more, the node reads nothing from the connection.
     native_transport_receive_queue_capacity: Size = "8MiB",
         was "native_transport_receive_queue_capacity_in_bytes" in "B";
     /// Bytes of answers that a connection may leave unread; beyond it, its requests wait.
     native_transport_send_queue_capacity: Size = "8MiB";
     /// Port of dashboard, metrics and administration; 0 takes a free one.
     admin_port: u16 = "9043";
-    /// Address of that port. Any but the loopback address needs an `authenticator` and encryption, or `admin_token_file`.
+    /// Address of `admin_port`. Any but the loopback address needs an `authenticator` and encryption, or `admin_token_file`.
     admin_address: IpAddr = "127.0.0.1";
-    /// File whose first line is a token for programs: who shows it may use metrics and administration without a login. auto: no token. Without `authenticator` everybody must show it, if there is one.
+    /// File whose first line is a token for programs: a request with this token may use metrics and administration without a login. auto: no token. If there is a token and no `authenticator`, every request needs the token.
     admin_token_file: Option<PathBuf> = "auto";
-    /// Names by which browsers reach that port while clients must log in, beside IP addresses and localhost: requests for other names are refused (DNS rebinding).
+    /// Host names by which browsers may reach `admin_port` while clients must log in, in addition to IP addresses and localhost. Requests for other names are refused, against DNS rebinding.
     admin_host_names: Names = "none";
-    /// Encrypts that port with TLS. auto: if `admin_address` is reached by other machines and `client_encryption_options` is enabled. In the file, this and the next two are a block, `admin_encryption_options: {enabled: true, ...}`.
+    /// Encrypts `admin_port` with TLS. auto: if other machines can reach `admin_address` and `client_encryption_options` is enabled. In the file, this and the next two are a block, `admin_encryption_options: {enabled: true, ...}`.
     admin_encryption_options_enabled: Option<bool> = "auto";
-    /// As the one of `client_encryption_options`, for that port. auto: the same file.
+    /// Keystore for `admin_port`, as `keystore` of `client_encryption_options`. auto: the same file.
     admin_encryption_options_keystore: Option<PathBuf> = "auto";
     /// Password of this keystore, if it is PKCS#12.
     admin_encryption_options_keystore_password: Option<Secret> = "auto";
@@ -206,29 +206,29 @@ settings! {
     client_encryption_options_keystore: PathBuf = "conf/.keystore";
     /// Password of a PKCS#12 keystore.
     client_encryption_options_keystore_password: Option<Secret> = "auto";
-    /// File with the certificates of those who issue certificates to clients, PEM or PKCS#12; for `require_client_auth`.
+    /// File with the certificates of the authorities that sign the certificates of clients, PEM or PKCS#12; for `require_client_auth`.
     client_encryption_options_truststore: PathBuf = "conf/.truststore";
     /// Password of a PKCS#12 truststore.
     client_encryption_options_truststore_password: Option<Secret> = "auto";
-    /// Whether clients must show a certificate: false, true, or optional (checked if there is one).
+    /// Whether clients must present a certificate: false, true, or optional (checked if there is one).
     client_encryption_options_require_client_auth: ClientCertificates = "false";
-    /// TLSv1.2, TLSv1.3; none: both.
+    /// Accepted versions of TLS: TLSv1.2, TLSv1.3; none: both.
     client_encryption_options_accepted_protocols: Names = "none";
     /// Encrypts connections between nodes with TLS: all or none. all is for nodes of a cluster: a single node refuses it. In the file, this and the next seven are a block, `server_encryption_options: {internode_encryption: all, ...}`.
     server_encryption_options_internode_encryption: InternodeEncryption = "none";
-    /// File with the certificate that this node shows to other nodes, those of its issuers, and its private key: PEM without a password, or PKCS#12.
+    /// File with the certificate that this node presents to other nodes, those of its issuers, and its private key: PEM without a password, or PKCS#12.
     server_encryption_options_keystore: PathBuf = "conf/.keystore";
     /// Password of a PKCS#12 keystore.
     server_encryption_options_keystore_password: Option<Secret> = "auto";
-    /// File with the certificates of those who issue certificates to nodes, PEM or PKCS#12. They must issue none to others: who has one is a node.
+    /// File with the certificates of the authorities that sign the certificates of nodes, PEM or PKCS#12. They must sign for nothing else: whoever has such a certificate is accepted as a node.
     server_encryption_options_truststore: PathBuf = "conf/.truststore";
     /// Password of a PKCS#12 truststore.
     server_encryption_options_truststore_password: Option<Secret> = "auto";
-    /// Whether a node that connects must show a certificate. The default differs from Cassandra's, which is false.
+    /// Whether a node that connects must present a certificate. The default differs from Cassandra's, which is false.
     server_encryption_options_require_client_auth: bool = "true";
     /// Whether the certificate of a node must name its address.
     server_encryption_options_require_endpoint_verification: bool = "false";
-    /// TLSv1.2, TLSv1.3; none: both.
+    /// Accepted versions of TLS: TLSv1.2, TLSv1.3; none: both.
     server_encryption_options_accepted_protocols: Names = "none";
     /// Who may connect: AllowAllAuthenticator (everybody, without a name), PasswordAuthenticator (roles with their passwords), MutualTlsAuthenticator (roles that the clients' certificates stand for) or MutualTlsWithPasswordFallbackAuthenticator (clients without a certificate log in with a password); see [security.md](security.md).
     authenticator: Authenticator = "AllowAllAuthenticator";
@@ -244,13 +244,13 @@ settings! {
     cidr_authorizer: CidrAuthorizer = "AllowAllCIDRAuthorizer";
     /// With CassandraCIDRAuthorizer: MONITOR logs logins from other addresses, ENFORCE refuses their statements. In the file, this and the next are `parameters` of `cidr_authorizer`.
     cidr_authorizer_parameters_cidr_authorizer_mode: CidrMode = "MONITOR";
-    /// Whether that holds for superusers, too.
+    /// Whether this mode also applies to superusers.
     cidr_authorizer_parameters_cidr_checks_for_superusers: bool = "false";
-    /// How long what was read of a role is used. Statements that change roles or permissions are seen at once; this is for rows of `system_auth` that were written otherwise.
+    /// How long the node uses a role that it has read before it reads it again. Statements that change roles or permissions take effect at once; this is for rows of `system_auth` that were written in another way.
     roles_validity: Duration = "2s", was "roles_validity_in_ms" in "ms";
-    /// How long permissions that were read are used; the shorter of this and `roles_validity` holds for both.
+    /// How long the node uses permissions that it has read; the shorter of this and `roles_validity` applies to both.
     permissions_validity: Duration = "2s", was "permissions_validity_in_ms" in "ms";
-    /// How long the hash of a password that was read is used.
+    /// How long the node uses the hash of a password that it has read.
     credentials_validity: Duration = "2s", was "credentials_validity_in_ms" in "ms";
     /// Cost of hashing a password: 2 to the power of this many rounds, from 4 to 31. Each step doubles the time of a login.
     auth_bcrypt_work_factor: u16 = "10";
@@ -262,15 +262,15 @@ settings! {
     audit_logging_options_logger: AuditLogger = "FileAuditLogger";
     /// Directory of the audit log, for nothing else. auto: `audit` in `log_directory`.
     audit_logging_options_audit_logs_dir: Option<PathBuf> = "auto";
-    /// Keyspaces whose statements are logged; none: all but the next. If there are some, requests without a keyspace, logins among them, are not logged.
+    /// Keyspaces whose statements are logged; none: all but `excluded_keyspaces`. If some are named, requests without a keyspace, such as logins, are not logged.
     audit_logging_options_included_keyspaces: Names = "none";
     /// Keyspaces whose statements are not logged.
     audit_logging_options_excluded_keyspaces: Names = "system, system_schema, system_virtual_schema";
-    /// Categories that are logged, of QUERY, DML, DDL, DCL, OTHER, AUTH, ERROR, PREPARE; none: all but the next.
+    /// Categories that are logged, of QUERY, DML, DDL, DCL, OTHER, AUTH, ERROR, PREPARE; none: all but `excluded_categories`.
     audit_logging_options_included_categories: Categories = "none";
     /// Categories that are not logged.
     audit_logging_options_excluded_categories: Categories = "none";
-    /// Roles whose requests are logged; none: all but the next. Clients without a login are anonymous.
+    /// Roles whose requests are logged; none: all but `excluded_users`. A client without a login has the name anonymous.
     audit_logging_options_included_users: Names = "none";
     /// Roles whose requests are not logged.
     audit_logging_options_excluded_users: Names = "none";
@@ -285,7 +285,7 @@ settings! {
 
     /// When writes are acknowledged: batch (after a sync), group (after the next sync of a fixed rhythm) or periodic (at once).
     commitlog_sync: CommitLogSync = "batch";
-    /// Time between syncs when `commitlog_sync` is periodic: what a power loss may cost.
+    /// Time between syncs when `commitlog_sync` is periodic. A power loss may lose the writes of this time.
     commitlog_sync_period: Duration = "10s", was "commitlog_sync_period_in_ms" in "ms";
     /// Time between syncs when `commitlog_sync` is group.
     commitlog_sync_group_window: Duration = "10ms", was "commitlog_sync_group_window_in_ms" in "ms";
@@ -304,9 +304,9 @@ settings! {
     cdc_raw_directory: Option<PathBuf> = "auto";
     /// Most bytes of segments with such writes. auto, or 0: 4GiB, or an eighth of the file system if that is less.
     cdc_total_space: Option<Size> = "auto", was "cdc_total_space_in_mb" in "MiB";
-    /// Time between two looks at what consumers removed, while these bytes are used up.
+    /// How often the node checks whether consumers have removed segments, while `cdc_total_space` is used up.
     cdc_free_space_check_interval: Duration = "250ms", was "cdc_free_space_check_interval_ms" in "ms";
-    /// What happens when they are used up: writes to these tables are refused until a consumer removes segments (true), or the oldest segments are removed (false).
+    /// What happens when `cdc_total_space` is used up: writes to these tables are refused until a consumer removes segments (true), or the oldest segments are removed (false).
     cdc_block_writes: bool = "true";
 
     /// Memory for memtables. auto: a quarter of the machine's, from 64MiB to 4GiB.
@@ -391,9 +391,9 @@ settings! {
     dynamic_data_masking_enabled: bool = "false";
     /// A SELECT of given partitions that takes longer, pages of an aggregate included, ends with 0x1200; 0s: never. Checked every few thousand rows.
     read_request_timeout: Duration = "5s", was "read_request_timeout_in_ms" in "ms";
-    /// The same for a SELECT of other partitions.
+    /// Timeout of a SELECT that does not name its partitions; otherwise like `read_request_timeout`.
     range_request_timeout: Duration = "10s", was "range_request_timeout_in_ms" in "ms";
-    /// In a cluster: a write that the log and the replicas have not acknowledged for so long ends with 0x1100. The writes of a node that is alone wait for no other node.
+    /// In a cluster: a write that the log and the replicas have not acknowledged after this time ends with 0x1100. Writes of a single node wait for no other node.
     write_request_timeout: Duration = "2s", was "write_request_timeout_in_ms" in "ms";
     /// Tombstones that a read may meet before its client is warned; -1: no limit.
     tombstone_warn_threshold: Limit = "1000";

@@ -149,7 +149,7 @@ fn cassandras_settings_without_use_are_told_apart() {
     assert_eq!(
         loaded.warnings,
         [
-            "ilion.yaml: passed over, since it is about other nodes, and Ilion is one node: seed_provider, auto_bootstrap",
+            "ilion.yaml: passed over, since nodes of an Ilion cluster work together through a shared log, without gossip, hints, repair or streaming: seed_provider, auto_bootstrap",
         ]
     );
     assert!(from_text("partition_denylist_enabled: false\n").is_ok());
@@ -165,7 +165,9 @@ fn cassandras_settings_without_use_are_told_apart() {
         .unwrap();
     assert_eq!(
         loaded.warnings,
-        ["--set: auto_bootstrap is passed over, since it is about other nodes, and Ilion is one node"]
+        [
+            "--set: auto_bootstrap is passed over, since nodes of an Ilion cluster work together through a shared log, without gossip, hints, repair or streaming"
+        ]
     );
 }
 
@@ -495,7 +497,7 @@ fn variables_of_the_cassandra_image_count_where_the_file_says_so() {
     assert_eq!(
         loaded.warnings,
         [
-            "environment variable CASSANDRA_SEEDS: seed_provider is passed over, since it is about other nodes, and Ilion is one node",
+            "environment variable CASSANDRA_SEEDS: seed_provider is passed over, since nodes of an Ilion cluster work together through a shared log, without gossip, hints, repair or streaming",
             "environment variable MAX_HEAP_SIZE: passed over, since there is no JVM"
         ]
     );
@@ -573,7 +575,7 @@ fn encryption_between_nodes_that_would_leave_some_of_them_out_is_refused() {
             "a node could not tell who may leave the encryption away",
         ),
         ("internode_encryption: some", "expected all or none"),
-        ("optional: true", "are all encrypted, on one port, or none is"),
+        ("optional: true", "encrypts all connections between nodes"),
         ("legacy_ssl_storage_port_enabled: true", "on one port"),
         ("enabled: true", "internode_encryption: all encrypts"),
         ("outbound_keystore: x", "shows the certificate of its keystore"),

@@ -28,7 +28,7 @@ pub enum Error {
     /// The operating system returned an error.
     #[error(transparent)]
     Io(#[from] ilion_env::Error),
-    /// The file or the call needs a feature that Ilion does not have; the text names it.
+    /// The file or the call needs a feature that Ilion does not have, or a file is missing; the text names it.
     #[error("{0}")]
     Refused(String),
     /// The deadline of the read has passed.

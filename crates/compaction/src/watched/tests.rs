@@ -1,4 +1,4 @@
-//! Looks come once a stretch, whatever the rows are shown as.
+//! Tests of [`Watched`]: it reports once after each stretch, by whichever method of `Cursor` the rows are read.
 
 use bytes::Bytes;
 use ilion_rows::{DeletionTime, LaidTimestamp, RowLayout};

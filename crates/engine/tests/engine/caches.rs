@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use ilion_engine::{CacheFacts, EngineOptions, Finding, SSTableVersion};
 use ilion_env::{Env, MemEnv, account};
+use ilion_rows::{ClusteringFilter, Flow, PlainRow, PlainVisitor};
 
-use crate::support::{Store, add_column, delete_row, new_store, open, small_options};
+use crate::support::{Store, add_column, decorated, delete_row, new_store, open, small_options};
 
 fn with_row_cache() -> EngineOptions {
     let mut options = small_options();
@@ -63,6 +64,42 @@ fn what_follows_on_the_cached_head_is_read_from_the_table() {
         assert_eq!(store.row("a", 9).as_deref(), Some("v"));
     }
     assert!(cache(&store, "rows").hits > 0);
+}
+
+/// Takes every row.
+struct Taken(usize);
+
+impl PlainVisitor for Taken {
+    fn row(&mut self, _: &PlainRow<'_>) -> Flow {
+        self.0 += 1;
+        Flow::Next
+    }
+}
+
+#[test]
+fn plain_rows_behind_the_cached_head_are_passed_on_whole() {
+    let store = new_store(45, with_row_cache());
+    for clustering in 0..10 {
+        store.put("a", clustering, "v", 10);
+    }
+    store.flush();
+    store.partition("a", false);
+    let (table, key) = (store.table(), decorated("a"));
+    let read = store
+        .engine
+        .read_partition(&table, &key, &ClusteringFilter::all());
+    let mut cursor = read.unwrap();
+    cursor.next_partition().unwrap().unwrap();
+    let (mut decoded, mut taken) = (0, Taken(0));
+    while cursor.next_unfiltered().unwrap().is_some() {
+        decoded += 1;
+        cursor.plain_rows(&key, None, &mut taken).unwrap();
+    }
+    assert_eq!(
+        (decoded, taken.0),
+        (5, 5),
+        "4 rows are cached; the next one opens the rest"
+    );
 }
 
 #[test]

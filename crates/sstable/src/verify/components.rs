@@ -8,7 +8,7 @@ use super::opened::Opened;
 use super::verification::{OnProgress, Verification};
 use crate::checksums::{Checksums, Owner};
 use crate::component::Component;
-use crate::{ChunkReader, Descriptor, Result, digest, read_component};
+use crate::{ChunkReader, Descriptor, Error, Result, digest, read_component};
 
 /// Checks that TOC.txt names exactly the existing components.
 pub(super) fn check_toc(
@@ -18,7 +18,7 @@ pub(super) fn check_toc(
 ) -> Result<()> {
     let path = descriptor.path(&Component::Toc);
     let Some(bytes) = read_component(env, descriptor, &Component::Toc)? else {
-        verification.findings.add(&path, 0, "the file");
+        verification.findings.missing(&path);
         return Ok(());
     };
     let mut listed = BTreeSet::new();
@@ -29,7 +29,8 @@ pub(super) fn check_toc(
             Ok(name) if !name.is_empty() => {
                 let component = Component::from_name(name);
                 if !is_index_of_cassandra(&component) && !env.exists(&descriptor.path(&component)) {
-                    let expected = format!("only names of existing files; {name:?} does not exist");
+                    let expected =
+                        format!("only names of existing components, but there is no file for {name:?}");
                     verification.findings.add(&path, offset, expected);
                 }
                 listed.insert(component);
@@ -53,7 +54,7 @@ pub(super) fn check_toc(
         let component = Component::from_name(name.strip_prefix(&prefix).unwrap_or(name));
         // Ilion's own components may be created and removed at any time; temporary files are not components.
         if !component.is_side() && !name.ends_with(".tmp") && !listed.contains(&component) {
-            let expected = format!("all existing files; {component} is missing");
+            let expected = format!("a line for each existing component, but there is none for {component}");
             verification.findings.add(&path, bytes.len() as u64, expected);
         }
     }
@@ -79,7 +80,7 @@ pub(super) fn check_digest(
     let Some(bytes) = read_component(env, descriptor, &Component::Digest)? else {
         verification
             .unchecked
-            .push("the whole of Data.db at once, since there is no Digest.crc32".to_owned());
+            .push("the checksum of the whole of Data.db, since Digest.crc32 is missing".to_owned());
         return Ok(0);
     };
     let decoded = digest::decode(&bytes, &path);
@@ -121,9 +122,10 @@ pub(super) fn check_checksums(env: &dyn Env, opened: &Opened, verification: &mut
             Some(found) => {
                 verification.findings.take(sums.compare(found, &path))?;
             }
-            None => verification
-                .findings
-                .add(&path, 0, "the file, since Checksums.db names it"),
+            None => verification.findings.push(Error::Refused(format!(
+                "missing file {}: Checksums.db has its checksum",
+                path.display()
+            ))),
         }
     }
     Ok(())

@@ -35,6 +35,11 @@ impl Findings {
         self.push(Error::corrupt(file, offset, expected));
     }
 
+    /// Adds that a file is missing.
+    pub(super) fn missing(&mut self, file: &Path) {
+        self.push(Error::Refused(format!("missing file {}", file.display())));
+    }
+
     pub(crate) fn push(&mut self, error: Error) {
         if self.kept.len() < KEPT_MAX {
             self.kept.push(error);
@@ -55,7 +60,7 @@ impl Findings {
                 Ok(None)
             }
             Err(Error::Io(error)) if error.is_not_found() => {
-                self.add(&error.path, 0, "the file");
+                self.missing(&error.path);
                 Ok(None)
             }
             Err(error) => Err(error),
