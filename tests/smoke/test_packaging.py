@@ -187,13 +187,22 @@ def ends_well(words, **variables):
 
 
 @pytest.fixture(scope="module")
-def image():
+def program(tmp_path_factory):
+    """The program under test without debug symbols, as a release build would be packed."""
+    stripped = tmp_path_factory.mktemp("target") / "release" / "ilion"
+    stripped.parent.mkdir()
+    subprocess.run(["strip", "-o", stripped, os.environ["SMOKE_ILION"]], check=True)
+    return stripped
+
+
+@pytest.fixture(scope="module")
+def image(program):
     """The name of an image of the program."""
     if shutil.which("buildah") is None or os.geteuid() != 0:
         pytest.skip("needs root and buildah (apt-get install)")
     name = f"localhost/ilion-smoke-{os.getpid()}"
     try:
-        ends_well([SCRIPTS / "package", "--image", name], PROGRAM=os.environ["SMOKE_ILION"], BUILDER="buildah")
+        ends_well([SCRIPTS / "package", "--image", name], PROGRAM=str(program), BUILDER="buildah")
         yield name
     finally:
         subprocess.run(["buildah", "rmi", "--force", name], check=False, capture_output=True)
@@ -248,7 +257,7 @@ def cargo_deb_directory():
     return str(kept / "bin")
 
 
-def test_the_debian_package_is_installed_upgraded_and_removed_in_a_clean_root(tmp_path):
+def test_the_debian_package_is_installed_upgraded_and_removed_in_a_clean_root(program, tmp_path):
     tools = ["debootstrap", "dpkg-deb", "cargo"]
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing or os.geteuid() != 0:
@@ -256,10 +265,7 @@ def test_the_debian_package_is_installed_upgraded_and_removed_in_a_clean_root(tm
     path = f"{cargo_deb_directory()}:{os.environ['PATH']}"
     root = tmp_path / "root"
     clean_root(root)
-    # The program under test, as a release build would be packed.
-    target = tmp_path / "target"
-    (target / "release").mkdir(parents=True)
-    subprocess.run(["strip", "-o", target / "release" / "ilion", os.environ["SMOKE_ILION"]], check=True)
+    target = program.parents[1]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "PATH": path}
     packed = ["cargo", "deb", "--no-build", "--no-strip", "--fast", "--offline", "-p", "ilion"]
     made = subprocess.run(packed, cwd=ROOT, env=environment, text=True, capture_output=True, check=False)
