@@ -4,9 +4,10 @@
 Usage: backup_figures.py ILION DIR [--keys 1000000] [--value-size 2000]
 
 Starts a node on loopback in DIR/node, writes rows with `ilion bench write` and waits until compactions are done. Then each step: seconds,
-MiB per second, CPU seconds and most resident memory of the tool, CPU seconds of the node meanwhile. Before each step the files below DIR are
-dropped from the page cache, so it reads from the disk. At last a node is started in the restored directory, and `ilion bench scan` checks
-every row. DIR takes three times the data; a node that is in it already is used as it is. Prints a table for docs/benchmarks.md. Linux only.
+MiB per second, CPU seconds and most resident memory of the tool, CPU seconds of the node meanwhile. Before each step the files below DIR
+are dropped from the page cache, so it reads from the disk. At last a node is started in the restored directory, and `ilion bench scan`
+checks every row. DIR takes three times the data; a node that is in it already is used as it is. Prints a table for docs/benchmarks.md.
+Linux only.
 """
 
 import argparse

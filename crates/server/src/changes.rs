@@ -6,7 +6,7 @@
 //!         `{"at": POSITION, "logged_ms": ..}`: everything before it was printed; so consumers of a quiet table go forward
 //! avro:   the same, but that KEY and ENVELOPE are data of Avro in base64. Before the first change, and again when the table was altered:
 //!         `{"schema": TEXT, "key_schema": TEXT}`, of the changes that follow. Behind each part: `{"at": ..}`
-//! all:    the last line is `{"end": POSITION}` or `{"error": TEXT}`; with `progress` now and then `{"left_bytes": ..}`, as the first line of a part
+//! all:    the last line is `{"end": POSITION}` or `{"error": TEXT}`; with `progress`, some parts begin with `{"left_bytes": ..}`
 //! ```
 //!
 //! A stream may begin and go on while the table is written and altered. Before each part it checks again that its client may read
@@ -198,11 +198,15 @@ impl ChangeStream {
         };
         let is_time = parts.is_multiple_of(PARTS_A_LOOK);
         *parts += 1;
-        match self.changes.bytes_until(end) {
-            Ok(left) if is_time => format!("{}\n", json!({ "left_bytes": left })),
-            // A bar does without.
-            _ => String::new(),
+        if !is_time {
+            return String::new();
         }
+        // Without it, the bar waits for the next one.
+        let left = self.changes.bytes_until(end);
+        left.map_or_else(
+            |_| String::new(),
+            |left| format!("{}\n", json!({ "left_bytes": left })),
+        )
     }
 
     /// Returns true at the end.
