@@ -49,6 +49,7 @@ LONG = [
     "test_kill.py",
     "test_sink.py",
     "test_backup.py",
+    "test_packaging.py",
     "test_cities.py",
     "test_dashboard.py",
     "test_dashboard_fixed.py",

@@ -11,6 +11,7 @@ OPTIONS = b"\x04\x00\x00\x00\x05\x00\x00\x00\x00"
 SUPPORTED = 0x06
 START_SECS = 60
 STOP_SECS = 60
+PATIENCE_SECS = 60
 
 
 # Below those that the system gives to clients: none of these takes a port before its server does.
@@ -34,6 +35,13 @@ def free_port():
             except OSError:
                 continue
     raise AssertionError(f"no port of {PORTS} is free")
+
+
+def wait_until(is_true, what):
+    deadline = time.monotonic() + PATIENCE_SECS
+    while not is_true():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.005)
 
 
 def answers(host, port):

@@ -1,85 +1,39 @@
-"""Backups of a running node: to a directory and to an S3 server, restored, and with the tool killed in the middle."""
+"""Backups of a running node: to a directory and to object stores, restored, and with the tool killed in the middle."""
 
 import json
 import os
 import shutil
 import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
 from conftest import connect, create_keyspace
-from node import OwnNode, free_port
-
-PATIENCE_SECS = 60
-BUCKET = "backups"
-
-
-def wait_until(is_true, what):
-    deadline = time.monotonic() + PATIENCE_SECS
-    while not is_true():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.005)
-
-
-class Destination:
-    """DEST of `ilion backup`, with the variables that it needs."""
-
-    def __init__(self, name, variables=None):
-        self.name = name
-        self.variables = variables or {}
-
-
-class S3Server:
-    """moto's server of S3 on loopback."""
-
-    def __init__(self):
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(self.is_up, "the S3 server answers")
-
-    def is_up(self):
-        assert self.process.poll() is None, "the S3 server ended"
-        request = urllib.request.Request(f"{self.url}/{BUCKET}", method="PUT")
-        try:
-            urllib.request.urlopen(request, timeout=5).close()
-        except (urllib.error.URLError, OSError):
-            return False
-        return True
-
-    def destination(self, prefix):
-        variables = {
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT": self.url,
-            "AWS_ALLOW_HTTP": "true",
-        }
-        return Destination(f"s3://{BUCKET}/{prefix}", variables)
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
+from node import PATIENCE_SECS, OwnNode, wait_until
+from object_stores import SERVERS, Destination
 
 
 @pytest.fixture(scope="module")
-def s3():
-    pytest.importorskip("moto", reason="moto's S3 server is not installed")
-    server = S3Server()
+def servers(tmp_path_factory):
+    """Servers of object stores by scheme: each is started by the first test that needs it."""
+    running = {}
+
+    def server(scheme):
+        if scheme not in running:
+            SERVERS[scheme].fetch()
+            running[scheme] = SERVERS[scheme](tmp_path_factory.mktemp(scheme))
+        return running[scheme]
+
     yield server
-    server.stop()
+    for one in running.values():
+        one.stop()
 
 
 @pytest.fixture(params=["directory", "s3"])
-def destination(request, tmp_path):
+def destination(request, servers, tmp_path):
     if request.param == "directory":
         return Destination(str(tmp_path / "backups"))
-    return request.getfixturevalue("s3").destination(tmp_path.name)
+    return servers(request.param).destination(tmp_path.name)
 
 
 @pytest.fixture
@@ -141,6 +95,7 @@ def restored_rows(target, table):
     return rows
 
 
+@pytest.mark.parametrize("destination", ["directory", *SERVERS], indirect=True)
 def test_a_node_and_its_tables_come_back(source, destination, tmp_path):
     cluster, session, keyspace = prepared(source)
     table = f"{keyspace}.kept"

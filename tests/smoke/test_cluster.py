@@ -438,6 +438,10 @@ def test_nodes_answer_for_each_other(members):
         rows = list(sessions[0][1].execute(f"SELECT * FROM system_views.{name}"))
         assert {row.address for row in rows} == {node.host for node in nodes[1:]}, rows
         assert all(getattr(row, column) > 0 for row in rows), rows
+    _, versions = nodes[0].nodetool("describecluster").split("Database versions:\n")
+    [release, addresses] = versions.splitlines()[0].split(": ")
+    released = {row.release_version for row in sessions[0][1].execute("SELECT release_version FROM system.peers_v2")}
+    assert released == {release.strip()} and all(node.host in addresses for node in nodes), versions
     for cluster, _ in sessions:
         cluster.shutdown()
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import kubernetes_validate
@@ -13,12 +14,14 @@ import yaml
 from cassandra.auth import PlainTextAuthProvider
 
 from conftest import connect
-from node import OwnNode, free_port
+from node import PATIENCE_SECS, OwnNode, free_port, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
+SCRIPTS = ROOT / "scripts"
 PASSWORD = "of the first superuser"
 RUN_SECS = 300
+CARGO_DEB = "cargo-deb@3.8.0"
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +99,38 @@ def test_statements_of_the_first_start_that_fail_are_named(tmp_path):
         node.start()
 
 
+def test_the_first_process_of_a_container_can_be_stopped_while_it_starts(tmp_path):
+    if shutil.which("unshare") is None or os.geteuid() != 0:
+        pytest.skip("needs root and unshare")
+    pipe = tmp_path / "1.cql"
+    os.mkfifo(pipe)
+    settings = [f"init_directory={tmp_path}", f"native_transport_port={free_port()}", f"admin_port={free_port()}"]
+    node = [os.environ["SMOKE_ILION"], "serve", "--data", str(tmp_path / "data")]
+    node += [word for setting in settings for word in ("--set", setting)]
+    outside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", *node], stderr=subprocess.PIPE, text=True)
+    opened = []
+
+    def is_starting():
+        assert outside.poll() is None, outside.stderr.read()
+        try:
+            # It can be opened for writing once the node reads it. The node then waits until something is written.
+            opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    try:
+        wait_until(is_starting, "the node executes the statements of the first start")
+        [first] = pathlib.Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text().split()
+        os.kill(int(first), signal.SIGTERM)
+        assert outside.wait(PATIENCE_SECS) == 128 + signal.SIGTERM
+    finally:
+        outside.kill()
+        outside.communicate()
+        for descriptor in opened:
+            os.close(descriptor)
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_nodes_of_the_composed_cluster_take_their_settings_and_look_for_the_brokers(tmp_path, number):
     parts = yaml.safe_load((PACKAGING / "compose-cluster.yaml").read_text())
@@ -143,64 +178,98 @@ def test_manifests_of_kubernetes_are_valid_and_their_settings_and_probes_work(tm
     assert node.stop() == 0
 
 
-def test_the_image_runs_and_drains(tmp_path):
-    tools = ["buildah", "umoci", "bwrap"]
-    missing = [tool for tool in tools if shutil.which(tool) is None]
-    if missing or os.geteuid() != 0:
-        pytest.skip(f"needs root and buildah, umoci and bubblewrap (apt-get install); missing: {missing}")
-    image = f"ilion-smoke-{os.getpid()}"
-    environment = {**os.environ, "PROGRAM": os.environ["SMOKE_ILION"], "BUILDER": "buildah"}
-    scripts = ROOT / "scripts"
+def ends_well(words, **variables):
+    """Runs a script; returns what it prints."""
+    environment = {**os.environ, **variables}
+    done = subprocess.run(words, env=environment, text=True, capture_output=True, check=False, timeout=RUN_SECS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program under test without debug symbols, as a release build would be packed."""
+    stripped = tmp_path_factory.mktemp("target") / "release" / "ilion"
+    stripped.parent.mkdir()
+    subprocess.run(["strip", "-o", stripped, os.environ["SMOKE_ILION"]], check=True)
+    return stripped
+
+
+@pytest.fixture(scope="module")
+def image(program):
+    """The name of an image of the program."""
+    if shutil.which("buildah") is None or os.geteuid() != 0:
+        pytest.skip("needs root and buildah (apt-get install)")
+    name = f"localhost/ilion-smoke-{os.getpid()}"
     try:
-        for words in ([scripts / "package", "--image", image], [scripts / "check-image", image]):
-            done = subprocess.run(
-                words, env=environment, text=True, capture_output=True, check=False, timeout=RUN_SECS
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+        ends_well([SCRIPTS / "package", "--image", name], PROGRAM=str(program), BUILDER="buildah")
+        yield name
     finally:
-        subprocess.run(["buildah", "rmi", "--force", image], check=False, capture_output=True)
-    assert "the data is there after the second start" in done.stdout
+        subprocess.run(["buildah", "rmi", "--force", name], check=False, capture_output=True)
+
+
+SANDBOX = ([], ["umoci", "bwrap"])
+PODMAN = (["--podman"], ["podman"])
+
+
+@pytest.mark.parametrize(("options", "tools"), [SANDBOX, PODMAN], ids=["sandbox", "podman"])
+def test_the_image_runs_and_drains(image, options, tools):
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs umoci and bubblewrap, or podman (apt-get install); missing: {missing}")
+    told = ends_well([SCRIPTS / "check-image", *options, image])
+    if "SKIPPED" in told:
+        pytest.skip(told)
+    assert "the data is there after the second start" in told
 
 
 def clean_root(place):
-    """Makes a Debian without the package, of the release of this machine. The download is kept beside the other files of the tests."""
+    """Makes a Debian without the package, of the release of this machine. A copy is kept beside the other files of the tests."""
     [codename] = re.findall(r"^VERSION_CODENAME=(\w+)$", pathlib.Path("/etc/os-release").read_text(), re.MULTILINE)
-    kept = pathlib.Path(os.environ["SMOKE_DIRECTORY"]) / f"debian-{codename}.tar"
-    words = ["--variant=minbase", "--include=adduser", codename, place]
-    if not kept.exists():
-        packed = kept.with_suffix(".part")
-        made = subprocess.run(
-            ["debootstrap", "--make-tarball", packed, *words], text=True, capture_output=True, check=False, timeout=1200
-        )
+    kept = pathlib.Path(os.environ["SMOKE_DIRECTORY"]).absolute() / f"debian-{codename}-root.tar"
+    if kept.exists():
+        place.mkdir()
+        subprocess.run(["tar", "-xpf", kept, "-C", place], check=True, timeout=RUN_SECS)
+        return
+    words = ["debootstrap", "--variant=minbase", "--include=adduser", codename, place]
+    made = subprocess.run(words, text=True, capture_output=True, check=False, timeout=1200)
+    if made.returncode != 0:
+        pytest.skip(f"debootstrap cannot make {codename}: {made.stdout[-500:]}{made.stderr[-500:]}")
+    part = kept.with_suffix(".part")
+    without = ["--exclude=./var/cache/apt/*", "--exclude=./var/lib/apt/lists/*"]
+    subprocess.run(["tar", "-cpf", part, *without, "-C", place, "."], check=True, timeout=RUN_SECS)
+    part.rename(kept)
+
+
+def cargo_deb_directory():
+    """Where cargo-deb is. If there is none, it is installed beside the other files of the tests, which takes a minute of CPU time."""
+    found = shutil.which("cargo-deb")
+    if found:
+        return os.path.dirname(found)
+    kept = pathlib.Path(os.environ["SMOKE_DIRECTORY"]).absolute() / "cargo-deb"
+    if not (kept / "bin" / "cargo-deb").exists():
+        words = ["cargo", "install", "--quiet", "--locked", "--debug", "--root", kept, CARGO_DEB]
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(kept / "target")}
+        made = subprocess.run(words, env=environment, text=True, capture_output=True, check=False, timeout=1200)
+        shutil.rmtree(kept / "target", ignore_errors=True)
         if made.returncode != 0:
-            pytest.skip(f"debootstrap cannot get the packages of {codename}: {made.stdout[-500:]}{made.stderr[-500:]}")
-        packed.rename(kept)
-        shutil.rmtree(place, ignore_errors=True)
-    subprocess.run(["debootstrap", "--unpack-tarball", kept, *words], check=True, capture_output=True, timeout=1200)
+            pytest.skip(f"cargo-deb cannot be installed: {made.stderr[-500:]}")
+    return str(kept / "bin")
 
 
-def test_the_debian_package_is_installed_upgraded_and_removed_in_a_clean_root(tmp_path):
-    tools = ["debootstrap", "dpkg-deb", "cargo-deb"]
+def test_the_debian_package_is_installed_upgraded_and_removed_in_a_clean_root(program, tmp_path):
+    tools = ["debootstrap", "dpkg-deb", "cargo"]
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing or os.geteuid() != 0:
-        pytest.skip(f"needs root, debootstrap (apt-get install) and cargo-deb (cargo install); missing: {missing}")
+        pytest.skip(f"needs root, cargo and debootstrap (apt-get install); missing: {missing}")
+    path = f"{cargo_deb_directory()}:{os.environ['PATH']}"
     root = tmp_path / "root"
     clean_root(root)
-    # The program under test, as a release build would be packed.
-    target = tmp_path / "target"
-    (target / "release").mkdir(parents=True)
-    subprocess.run(["strip", "-o", target / "release" / "ilion", os.environ["SMOKE_ILION"]], check=True)
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    packed = ["cargo", "deb", "--no-build", "--no-strip", "--offline", "-p", "ilion"]
+    target = program.parents[1]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "PATH": path}
+    packed = ["cargo", "deb", "--no-build", "--no-strip", "--fast", "--offline", "-p", "ilion"]
     made = subprocess.run(packed, cwd=ROOT, env=environment, text=True, capture_output=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
     [package] = (target / "debian").glob("ilion_*.deb")
-    checked = subprocess.run(
-        [ROOT / "scripts" / "check-package", root, package],
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=RUN_SECS,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "removed and purged; data was kept" in checked.stdout, checked.stdout
+    checked = ends_well([SCRIPTS / "check-package", root, package])
+    assert "removed and purged; data was kept" in checked

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use ilion_backup::Progress;
+use ilion_env::{Env as _, RealEnv};
 use ilion_server::admin::{AdminClient, CompactionReport};
 use ilion_tools::Bar;
 use parking_lot::Mutex;
 
 /// Time between two requests for a node's progress. Not shorter, since each request may need a login.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
+/// Time between two looks at the clock.
+const CLOCK_PAUSE: Duration = Duration::from_millis(250);
 
 /// A progress bar for steps that follow each other: each step begins a new bar.
 #[derive(Default)]
@@ -70,4 +73,13 @@ pub fn while_node_works<T>(label: &str, node: &AdminClient, shown: Shown, reques
         }
     };
     bar.during(LOOK_PAUSE, look, request)
+}
+
+/// Waits for a request whose answer takes a given time, while a bar shows how much of it has passed.
+pub fn while_time_passes<T>(label: &str, millis: u64, request: impl FnOnce() -> T) -> T {
+    let env = RealEnv::new();
+    let began = env.monotonic_nanos();
+    let passed = || env.monotonic_nanos().saturating_sub(began) / 1_000_000;
+    let bar = Bar::of_milliseconds(label, millis);
+    bar.during(CLOCK_PAUSE, |bar| bar.at(passed().min(millis)), request)
 }

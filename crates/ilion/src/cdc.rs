@@ -14,9 +14,6 @@ use crate::cdc_file::ChangesFile;
 use crate::cli::{CdcTailArguments, ChangeFormat, ServeArguments};
 use crate::serve;
 
-/// The bar is updated after this many parts of the stream, since finding the sizes of segments takes time.
-const PARTS_A_LOOK: u64 = 16;
-
 /// Prints changes until the stream ends.
 pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
     let named = arguments.table.split_once('.');
@@ -35,6 +32,7 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
             ChangeFormat::Json => ChangesFormat::Json,
             ChangeFormat::Avro => ChangesFormat::Avro,
         },
+        progress: has_bar(),
         ..ChangesOrder::default()
     };
     let mut lines = Lines::new(arguments);
@@ -53,6 +51,7 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
                     }),
                 ),
                 ("once", Some(if order.once { "true" } else { "false" })),
+                ("progress", order.progress.then_some("true")),
             ];
             let path = path("changes", &parts);
             let read = client(&arguments.admin)?.lines(&path, &mut |line| lines.take(line));
@@ -80,26 +79,25 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
     settings.cdc_enabled = true;
     let node = ServerNode::open(env, &settings).map_err(Failure::of)?;
     let mut changes = ChangeStream::open(&node, order, Identity::Internal).map_err(Failure::Failed)?;
-    let total = changes.left_bytes();
-    // A bar between lines on the same terminal would garble them.
-    let bar = (!std::io::stdout().is_terminal()).then(|| Bar::of_bytes("cdc tail", total));
-    let mut parts = 0_u64;
     while let Some(part) = changes.next_part() {
         if !part.lines().all(|line| lines.take(line)) {
             break;
         }
-        parts += 1;
-        if let Some(bar) = bar.as_ref().filter(|_| parts.is_multiple_of(PARTS_A_LOOK)) {
-            bar.at(total.saturating_sub(changes.left_bytes()));
-        }
     }
     Ok(())
+}
+
+/// Whether a bar can be seen, and does not garble lines on the same terminal.
+fn has_bar() -> bool {
+    std::io::stderr().is_terminal() && !std::io::stdout().is_terminal()
 }
 
 /// Writes the lines of a stream to stdout.
 struct Lines {
     /// The Avro file that is written; `None` for lines of JSON.
     file: Option<ChangesFile>,
+    /// Made by the first line that says how much is left, with that number of bytes.
+    bar: Option<(Bar, u64)>,
     has_ended: bool,
     failed: Option<Failure>,
 }
@@ -116,6 +114,7 @@ impl Lines {
         };
         Self {
             file,
+            bar: None,
             has_ended: false,
             failed: None,
         }
@@ -123,6 +122,10 @@ impl Lines {
 
     /// Writes a line; returns false if no more lines are wanted.
     fn take(&mut self, line: &str) -> bool {
+        if line.starts_with("{\"left_bytes\":") {
+            self.show_left(line);
+            return true;
+        }
         // No change begins with this field: only the last line of a stream has it.
         self.has_ended = line.starts_with("{\"end\":");
         let is_failed = line.starts_with("{\"error\":");
@@ -144,6 +147,20 @@ impl Lines {
         }
         self.failed.is_none() && !self.has_ended
     }
+
+    fn show_left(&mut self, line: &str) {
+        let Some(left) = left_bytes(line) else { return };
+        let (bar, total) = self
+            .bar
+            .get_or_insert_with(|| (Bar::of_bytes("cdc tail", left), left));
+        bar.at(total.saturating_sub(left));
+    }
+}
+
+/// The number in `{"left_bytes": ..}`.
+fn left_bytes(line: &str) -> Option<u64> {
+    let told: Value = serde_json::from_str(line).ok()?;
+    told["left_bytes"].as_u64()
 }
 
 fn write(parts: &[&[u8]]) -> Result<(), Failure> {

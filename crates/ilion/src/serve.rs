@@ -13,7 +13,7 @@ use ilion_node::{OpenError, choose_pages};
 use ilion_server::admin::{Admin as _, AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::{
     Certificates, ClientPorts, Entrance, Exposure, FirstStart, NewSuperuser, Port, Server, ServerNode,
-    ServerOptions, StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
+    ServerOptions, StartSignals, StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
 };
 use ilion_settings::{Authenticator, Loaded, SETTINGS, Settings};
 
@@ -41,6 +41,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         SuperuserChoice::of(&*env, std::env::vars_os()).map_err(|error| Failure::Usage(error.to_string()))?;
     real.set_umask(settings.umask.0);
     let log_path = start_logging(&env, &settings).map_err(Failure::Failed)?;
+    let start_signals = StartSignals::watch().map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tell_start(&settings);
     for warning in &loaded.warnings {
@@ -71,6 +72,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     }
     // Watch signals before the port is open: a client that can connect may also send a signal.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
+    drop(start_signals);
     let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
     let certificates = match &cluster {
         Some(cluster) => cluster.certificates(server.certificates()),

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Failure;
 use crate::ask::{client, of_tables, path, post, post_report, report, say, show};
+use crate::bar::while_time_passes;
 use crate::cli::{StatementsArguments, TableArguments, TopPartitionsArguments, TraceProbabilityArguments};
 
 /// Lists or resets the costs of statements.
@@ -49,6 +50,8 @@ pub fn top_partitions(arguments: &TopPartitionsArguments) -> Result<(), Failure>
     let [keyspace, table] = of_tables(tables);
     let (millis, top) = (arguments.duration.to_string(), arguments.top.to_string());
     let parts = [("millis", Some(&*millis)), ("top", Some(&*top)), keyspace, table];
-    let report: TopPartitionsReport = post_report(&tables.admin, "top-partitions", &parts)?;
+    let report: TopPartitionsReport = while_time_passes("top-partitions", arguments.duration, || {
+        post_report(&tables.admin, "top-partitions", &parts)
+    })?;
     show(&tables.admin, &report)
 }

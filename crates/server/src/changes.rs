@@ -6,7 +6,7 @@
 //!         `{"at": POSITION, "logged_ms": ..}`: everything before it was printed; so the positions of consumers of a quiet table advance
 //! avro:   as keyed, but KEY and ENVELOPE are data of Avro in base64. Before the first change, and again when the table was altered:
 //!         `{"schema": TEXT, "key_schema": TEXT}`, the schemas of the changes that follow. Behind each part: `{"at": ..}`
-//! all:    the last line is `{"end": POSITION}` or `{"error": TEXT}`
+//! all:    the last line is `{"end": POSITION}` or `{"error": TEXT}`; with `progress`, some parts begin with `{"left_bytes": ..}`
 //! ```
 //!
 //! A stream may begin and go on while the table is written and altered. Before each part it checks again that its client may read
@@ -37,6 +37,8 @@ const PART_RECORDS: usize = 10_000;
 pub(crate) const IS_OFF: &str = "change data capture is off on this node: set cdc_enabled: true";
 /// After this many parts without a line, a stream with positions sends one: its consumer sees that the node is alive.
 const SILENT_PARTS_MAX: u32 = 20;
+/// The sizes of segments are looked at once in this many parts of a stream.
+const PARTS_A_LOOK: u64 = 16;
 /// How long the stream waits for changes before it returns an empty part.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -74,6 +76,9 @@ pub struct ChangesOrder {
     /// Whether the stream ends with the last change that was acknowledged when it began.
     #[serde(default)]
     pub once: bool,
+    /// Whether a stream that ends tells now and then how much is left.
+    #[serde(default)]
+    pub progress: bool,
 }
 
 /// The changes of one table, in parts.
@@ -93,6 +98,8 @@ pub struct ChangeStream {
     /// Where the stream ends; `None` if it follows the log without end.
     end: Option<Position>,
     has_ended: bool,
+    /// How many parts were read; `None` if the consumer does not want to know how much is left.
+    progress: Option<u64>,
     /// Shows the stream in metrics and reports while it lives.
     consumer: Arc<Consumer>,
 }
@@ -158,6 +165,7 @@ impl ChangeStream {
             silent_parts: 0,
             end: order.once.then_some(end),
             has_ended: false,
+            progress: (order.once && order.progress).then_some(0),
             consumer: consumer.ok_or_else(too_many)?,
             engine,
             access,
@@ -170,22 +178,35 @@ impl ChangeStream {
         if self.has_ended {
             return None;
         }
+        let progress = self.told_progress();
         let mut part = String::new();
         let last = match self.read_into(&mut part) {
-            Ok(false) => return Some(part),
+            Ok(false) => return Some(progress + &part),
             Ok(true) => json!({ "end": self.end.unwrap_or(self.changes.position()).to_string() }),
             Err(error) => json!({ "error": error }),
         };
         self.has_ended = true;
         part.push_str(&last.to_string());
         part.push('\n');
-        Some(part)
+        Some(progress + &part)
     }
 
-    /// About how many bytes of the log are still to be read; 0 for a stream without end, or if the number is unknown.
-    pub fn left_bytes(&self) -> u64 {
-        let left = self.end.map(|end| self.changes.bytes_until(end));
-        left.and_then(Result::ok).unwrap_or(0)
+    /// A line with about how many bytes of the log are still to be read, or no line.
+    fn told_progress(&mut self) -> String {
+        let (Some(parts), Some(end)) = (&mut self.progress, self.end) else {
+            return String::new();
+        };
+        let is_time = parts.is_multiple_of(PARTS_A_LOOK);
+        *parts += 1;
+        if !is_time {
+            return String::new();
+        }
+        // Without it, the bar waits for the next one.
+        let left = self.changes.bytes_until(end);
+        left.map_or_else(
+            |_| String::new(),
+            |left| format!("{}\n", json!({ "left_bytes": left })),
+        )
     }
 
     /// Appends the next lines to `part`. Returns true at the end of the stream.

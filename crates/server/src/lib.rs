@@ -123,7 +123,7 @@ pub use options::ServerOptions;
 pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Certificates, Server, Services, StartError};
 pub use server_node::ServerNode;
-pub use signals::StopSignals;
+pub use signals::{StartSignals, StopSignals};
 pub use statements::Statements;
 pub use superuser::{SuperuserChoice, SuperuserError, password_of, random_password, read_password};
 pub use traces::{Trace, TraceProbability, TraceStore};

@@ -1,10 +1,11 @@
-//! Waits for SIGINT, SIGTERM or an order to stop; calls a function on SIGHUP.
+//! Waits for SIGINT, SIGTERM or an order to stop; calls a function on SIGHUP. Before that, [`StartSignals`] ends a start.
 
 use std::io;
+use std::process;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Handlers for SIGINT, SIGTERM and SIGHUP. From their creation on, these signals no longer end the process by themselves.
 pub struct StopSignals {
@@ -22,9 +23,7 @@ impl StopSignals {
     /// # Errors
     /// The operating system refuses.
     pub fn watch() -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let runtime = runtime()?;
         let entered = runtime.enter();
         let interrupt = signal(SignalKind::interrupt())?;
         let terminate = signal(SignalKind::terminate())?;
@@ -61,7 +60,7 @@ impl StopSignals {
             .name("ilion-signals".to_owned())
             .spawn(move || {
                 self.next(|| {});
-                std::process::exit(HURRIED_EXIT_CODE);
+                process::exit(HURRIED_EXIT_CODE);
             })?;
         Ok(name)
     }
@@ -88,3 +87,53 @@ impl StopSignals {
 
 /// The exit code that shells report for a process ended by SIGINT.
 const HURRIED_EXIT_CODE: i32 = 130;
+/// The exit code that shells report for a process ended by SIGTERM.
+const TERMINATED_EXIT_CODE: i32 = 143;
+
+fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+/// While it lives, SIGINT and SIGTERM end the process at once.
+///
+/// They do so anyway, except for the first process of a container, which the kernel gives no default actions: without this, `docker stop`
+/// of a node that is starting would wait for its time limit and then kill it. A node that starts has acknowledged nothing yet.
+#[must_use]
+pub struct StartSignals {
+    /// Its drop ends the thread.
+    _ended: Option<oneshot::Sender<()>>,
+}
+
+impl StartSignals {
+    /// Watches, if this is the first process of a container.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn watch() -> io::Result<Self> {
+        if process::id() != 1 {
+            return Ok(Self { _ended: None });
+        }
+        let runtime = runtime()?;
+        let entered = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        drop(entered);
+        let (sender, ended) = oneshot::channel();
+        std::thread::Builder::new()
+            .name("ilion-starting".to_owned())
+            .spawn(move || {
+                let code = runtime.block_on(async {
+                    tokio::select! {
+                        _ = ended => None,
+                        _ = interrupt.recv() => Some(HURRIED_EXIT_CODE),
+                        _ = terminate.recv() => Some(TERMINATED_EXIT_CODE),
+                    }
+                });
+                if let Some(code) = code {
+                    tracing::info!("a signal ends the start");
+                    process::exit(code);
+                }
+            })?;
+        Ok(Self { _ended: Some(sender) })
+    }
+}

@@ -12,6 +12,7 @@ use super::call::{Call, missing_keyspace};
 use super::node::running;
 use crate::Failure;
 use crate::ask::say;
+use crate::bar::while_time_passes;
 
 /// Prints statistics.
 pub fn stats(call: &Call) -> Result<(), Failure> {
@@ -474,7 +475,9 @@ pub fn top_partitions(call: &Call) -> Result<(), Failure> {
         ("keyspace", names.map(|(keyspace, _)| &**keyspace)),
         ("table", names.map(|(_, table)| &**table)),
     ];
-    let found = call.post("top-partitions", &parts)?;
+    // The node refuses what is no number.
+    let millis = duration.parse().unwrap_or(0);
+    let found = while_time_passes("toppartitions", millis, || call.post("top-partitions", &parts))?;
     let report: TopPartitionsReport = serde_json::from_value(found).map_err(Failure::of)?;
     let texts = [
         samples("Frequency of reads by partition:", &report.reads),

@@ -46,7 +46,7 @@
 //! | `POST /admin/stop-node` | the node stops as on SIGTERM, after the answer |
 //! | `POST /admin/scrub` | `?keyspace=k&table=t&without_snapshot=true&skips_corrupted=true`, all optional; JSON: [`ScrubReport`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
-//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true&consumer=c&format=keyed` or `avro`, the last three optional: changes of the table, a line each: [`ChangesOrder`] |
+//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true&progress=true&consumer=c&format=keyed` or `avro`, the last four optional: changes of the table, a line each: [`ChangesOrder`] |
 //! | `POST /admin/changes/commit` | `?consumer=c&keyspace=k&table=t&position=p&logged_ms=n`: the consumer has processed all changes before the position: [`CommitOrder`] |
 //! | `GET /admin/changes/consumers` | progress of named consumers; JSON: [`ConsumersReport`] |
 //! | `POST /admin/changes/release` | `?before=p`, optional: removes segments that all of them have processed; JSON: [`ReleaseReport`] |

@@ -74,6 +74,35 @@ fn a_named_consumer_goes_on_where_it_committed() {
 }
 
 #[test]
+fn a_stream_that_ends_tells_how_much_is_left_if_it_is_asked_to() {
+    let node = start();
+    let mut root = node.setup.log_in(ROOT);
+    for key in 0..60 {
+        let value = "x".repeat(8 << 10);
+        run(
+            &mut root,
+            &format!("INSERT INTO ks.c (k, v) VALUES ({key}, '{value}')"),
+        );
+    }
+    let left = |lines: &[String]| -> Vec<u64> {
+        let told = lines
+            .iter()
+            .filter_map(|line| line.strip_prefix("{\"left_bytes\":"));
+        told.map(|rest| rest.trim_end_matches('}').parse().unwrap())
+            .collect()
+    };
+    let lines = read(&node, "from=earliest&progress=true");
+    let found = left(&lines);
+    assert_eq!(keys(&lines).0.len(), 60);
+    assert!(
+        found.first().is_some_and(|bytes| *bytes >= 60 * (8 << 10)),
+        "{found:?}"
+    );
+    assert!(found.is_sorted_by(|one, next| one >= next), "{found:?}");
+    assert_eq!(left(&read(&node, "from=earliest")), [0; 0]);
+}
+
+#[test]
 fn a_consumer_of_a_quiet_table_goes_forward() {
     let node = start();
     let mut root = node.setup.log_in(ROOT);

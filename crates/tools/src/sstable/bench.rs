@@ -24,6 +24,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use ilion_env::Env;
 
+use crate::bar::Bar;
 use report::BenchReport;
 pub use shape::Shape;
 
@@ -60,12 +61,15 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &BenchArguments, out: &mut dyn 
         some => some.to_vec(),
     };
     env.create_dir_all(&arguments.directory)?;
+    let bar = Bar::of_operations("sstable bench", shapes.len() as u64 * u64::from(arguments.runs));
     let measured: anyhow::Result<Vec<_>> = shapes
         .into_iter()
         .map(|shape| {
-            measure::measure(env, shape, arguments).with_context(|| format!("measuring {}", shape.name()))
+            let measured = measure::measure(env, shape, arguments, &bar);
+            measured.with_context(|| format!("measuring {}", shape.name()))
         })
         .collect();
+    drop(bar);
     if !arguments.keep {
         env.remove_dir_all(&arguments.directory)?;
     }

@@ -18,6 +18,7 @@ use super::BenchArguments;
 use super::cpu::{timed, timed_often};
 use super::report::ShapeReport;
 use super::shape::{Contents, SeenRow, Shape, WRITTEN_MICROS};
+use crate::bar::Bar;
 
 /// Size of the writes when the chunk writer is measured alone.
 const PIECE_BYTES: usize = 64 << 10;
@@ -30,11 +31,12 @@ struct Bench<'b> {
     generation: u32,
 }
 
-/// Measures one shape.
+/// Measures one shape; `bar` counts runs.
 pub(super) fn measure(
     env: &Arc<dyn Env>,
     shape: Shape,
     arguments: &BenchArguments,
+    bar: &Bar,
 ) -> anyhow::Result<ShapeReport> {
     let directory = arguments.directory.join(shape.name());
     env.create_dir_all(&directory)?;
@@ -66,6 +68,7 @@ pub(super) fn measure(
         read.values_nanos
             .push(bench.read_plain(&subject, report.rows, Bench::see_values)?);
         read.rows_nanos.push(bench.read(&subject, report.rows)?);
+        bar.add(1);
     }
     bench.open(&subject, &mut report)?;
     Ok(report)
