@@ -9,7 +9,7 @@
 //!
 //! | module | what lives there |
 //! | --- | --- |
-//! | `log` | [`SimLog`]: a shared log that loses answers, repeats records, has an isolated leader, and is trimmed |
+//! | `log` | a shared log that loses answers, repeats records, has an isolated leader, and is trimmed |
 //! | `request` | what clients ask for and get |
 //! | `command` | the changes that they ask for |
 //! | `history` | the requests and answers of clients, and the laws |
