@@ -182,8 +182,8 @@ impl Shared {
             return Ok(());
         }
         Err(Error::Refused(format!(
-            "Write of {bytes} bytes is too large for the maximum size of {bytes_max}: all partitions of a write, those of materialized views included, \
-             are written together; write fewer rows at once"
+            "Write of {bytes} bytes is too large for the maximum size of {bytes_max}: all partitions of a write, those of \
+             materialized views included, are written together; write fewer rows at once"
         )))
     }
 

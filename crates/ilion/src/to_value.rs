@@ -58,17 +58,17 @@ impl<T: ToValue + ?Sized> ToValue for &T {
 }
 
 fn integer(value: i64, ty: &CqlType) -> Result<Value, String> {
-    let too_large = || format!("{value} is too large for it");
+    let out_of_range = || format!("{value} is out of range of {ty}");
     Ok(match ty {
-        CqlType::TinyInt => Value::TinyInt(value.try_into().map_err(|_| too_large())?),
-        CqlType::SmallInt => Value::SmallInt(value.try_into().map_err(|_| too_large())?),
-        CqlType::Int => Value::Int(value.try_into().map_err(|_| too_large())?),
+        CqlType::TinyInt => Value::TinyInt(value.try_into().map_err(|_| out_of_range())?),
+        CqlType::SmallInt => Value::SmallInt(value.try_into().map_err(|_| out_of_range())?),
+        CqlType::Int => Value::Int(value.try_into().map_err(|_| out_of_range())?),
         CqlType::BigInt => Value::BigInt(value),
         CqlType::Counter => Value::Counter(value),
         CqlType::Timestamp => Value::Timestamp(value),
         CqlType::Time => Value::Time(value),
         CqlType::Varint => Value::Varint(BigInt::from(value)),
-        _ => return Err(format!("the integer {value} is no value of it")),
+        _ => return Err(format!("the integer {value} is not a value of type {ty}")),
     })
 }
 
@@ -89,7 +89,7 @@ impl ToValue for u64 {
         match (i64::try_from(*self), ty) {
             (Ok(value), _) => integer(value, ty),
             (Err(_), CqlType::Varint) => Ok(Value::Varint(BigInt::from(*self))),
-            (Err(_), _) => Err(format!("{self} is too large for it")),
+            (Err(_), _) => Err(format!("{self} is out of range of {ty}")),
         }
     }
 }
@@ -182,13 +182,13 @@ fn list<'v, T: ToValue + 'v>(ty: &CqlType, values: impl Iterator<Item = &'v T>) 
             let values = all(element)?;
             if values.len() != *dimension as usize {
                 return Err(format!(
-                    "it has {dimension} elements, {} were given",
+                    "{ty} has {dimension} elements, {} were given",
                     values.len()
                 ));
             }
             Ok(Value::Vector(values))
         }
-        _ => Err("a list of values is no value of it".to_owned()),
+        _ => Err(format!("a list is not a value of type {ty}")),
     }
 }
 
@@ -246,16 +246,16 @@ fn map<'v, K: ToValue + 'v, V: ToValue + 'v>(
             let mut fields = vec![Value::Null; definition.fields.len()];
             for (name, value) in entries {
                 let Value::Text(name) = name.to_value(&CqlType::Text)? else {
-                    return Err("the keys must be names of its fields".to_owned());
+                    return Err(format!("the keys must be names of fields of {ty}"));
                 };
                 let position = definition.fields.iter().position(|(known, _)| *known == name);
-                let index = position.ok_or_else(|| format!("it has no field {name}"))?;
+                let index = position.ok_or_else(|| format!("{ty} has no field {name}"))?;
                 let problem = |problem| format!("field {name}: {problem}");
                 fields[index] = value.to_value(&definition.fields[index].1).map_err(problem)?;
             }
             Ok(Value::Udt(fields))
         }
-        _ => Err("a map is no value of it".to_owned()),
+        _ => Err(format!("a map is not a value of type {ty}")),
     }
 }
 
@@ -276,11 +276,11 @@ fn components(ty: &CqlType, values: &[&dyn ToValue]) -> Result<Value, String> {
     let types: Vec<&CqlType> = match ty {
         CqlType::Tuple(types) => types.iter().collect(),
         CqlType::Udt { definition, .. } => definition.fields.iter().map(|(_, ty)| ty).collect(),
-        _ => return Err("a tuple is no value of it".to_owned()),
+        _ => return Err(format!("a tuple is not a value of type {ty}")),
     };
     if types.len() != values.len() {
         return Err(format!(
-            "it has {} components, {} were given",
+            "{ty} has {} components, {} were given",
             types.len(),
             values.len()
         ));

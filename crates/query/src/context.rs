@@ -177,7 +177,7 @@ pub(crate) trait KeepViews {
     fn change_schema(&self, change: &SchemaChange, carry_out: &dyn Fn() -> Altered) -> Altered;
 
     /// Removes all data of a table and of its views. After a crash in the middle, the views are built again.
-    fn truncate(&self, table: TableId, execution: &Execution<'_>) -> Result<(), Error>;
+    fn truncate(&self, table: TableId) -> Result<(), Error>;
 }
 
 /// The result of a schema change; `None` if there was nothing to change.

@@ -238,7 +238,7 @@ fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Ar
 fn truncate(table: &TableSchema, execution: &Execution<'_>) -> Result<Executed, Error> {
     guardrails::check_removal(execution)?;
     if let Some(views) = execution.views {
-        views.truncate(table.id, execution)?;
+        views.truncate(table.id)?;
         return Ok(Executed::of(Outcome::Void));
     }
     execution

@@ -74,7 +74,9 @@ pub fn take_place(words: Vec<String>) -> Result<(Place, Vec<String>), Failure> {
         ]
         .contains(&name);
         if ["-pp", "--print-port"].contains(&name) {
-            return Err(Failure::nodetool("-pp: the node has no port for other nodes"));
+            return Err(Failure::nodetool(
+                "-pp is not supported: Ilion prints addresses of nodes without their ports",
+            ));
         }
         if !is_of_place {
             rest.push(word);

@@ -87,11 +87,11 @@ fn arguments_that_do_not_fit_are_named() {
     };
     assert_eq!(
         problem(insert.execute((300, "x"))),
-        "argument 0 (k) is of type tinyint: 300 is too large for it"
+        "argument 0 (k) is of type tinyint: 300 is out of range of tinyint"
     );
     assert_eq!(
         problem(insert.execute((3, 4))),
-        "argument 1 (v) is of type text: the integer 4 is no value of it"
+        "argument 1 (v) is of type text: the integer 4 is not a value of type text"
     );
     assert_eq!(
         problem(insert.execute([1])),

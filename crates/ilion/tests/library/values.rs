@@ -165,14 +165,23 @@ fn values_that_do_not_fit_inside_a_collection_are_named() {
         let error = database.execute(&insert, (value,)).err().unwrap().to_string();
         error.split_once(": ").unwrap().1.to_owned()
     };
-    assert_eq!(refused("l", &vec![1, 300]), "element 1: 300 is too large for it");
-    assert_eq!(refused("v", &[1.0_f32; 3]), "it has 2 elements, 3 were given");
-    assert_eq!(refused("p", &(1,)), "it has 2 components, 1 were given");
+    assert_eq!(
+        refused("l", &vec![1, 300]),
+        "element 1: 300 is out of range of tinyint"
+    );
+    assert_eq!(
+        refused("v", &[1.0_f32; 3]),
+        "vector<float, 2> has 2 elements, 3 were given"
+    );
+    assert_eq!(
+        refused("p", &(1,)),
+        "frozen<tuple<int, int>> has 2 components, 1 were given"
+    );
     assert_eq!(
         refused("a", &BTreeMap::from([("city", "x")])),
-        "it has no field city"
+        "address has no field city"
     );
-    assert_eq!(refused("a", &vec![1]), "a list of values is no value of it");
+    assert_eq!(refused("a", &vec![1]), "a list is not a value of type address");
     let nested = BTreeMap::from([("zip", 1_i64 << 40)]);
     assert!(
         refused("a", &nested).starts_with("field zip: "),

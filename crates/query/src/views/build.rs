@@ -147,7 +147,7 @@ impl Views {
             keys += 1;
             last = Some(head.key);
         }
-        self.with_plan(base, view, |plan| self.mark_built(plan, 0))?;
+        self.with_plan(base, view, |plan| self.mark_built(plan))?;
         Ok(End::Built)
     }
 

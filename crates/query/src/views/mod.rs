@@ -144,7 +144,7 @@ impl KeepViews for Arc<Views> {
         Ok(done)
     }
 
-    fn truncate(&self, table: TableId, execution: &Execution<'_>) -> Result<(), Error> {
+    fn truncate(&self, table: TableId) -> Result<(), Error> {
         let index = self.index.write();
         let plans = index.plans.get(&table).cloned().unwrap_or_default();
         for plan in &*plans {
@@ -153,7 +153,7 @@ impl KeepViews for Arc<Views> {
         }
         self.remove_all(table)?;
         for plan in &*plans {
-            self.mark_built(plan, execution.now_secs)?;
+            self.mark_built(plan)?;
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ impl Views {
     }
 
     /// Stores that the view is built.
-    pub(super) fn mark_built(&self, plan: &ViewPlan, _now_secs: i64) -> Result<(), Error> {
+    pub(super) fn mark_built(&self, plan: &ViewPlan) -> Result<(), Error> {
         let names = names(plan);
         self.run(
             "INSERT INTO system.built_views (keyspace_name, view_name, status_replicated) VALUES (?, ?, true)",

@@ -78,10 +78,11 @@ impl Collector for ChangeMetrics {
         for (name, help, value) in gauges {
             encode_gauge(&mut encoder, name, help, value)?;
         }
-        let help = "Age of the last change that a named consumer has processed, by consumer, keyspace and table; 0 if it has processed all";
+        let help = "Age of the last change that a named consumer has processed, by consumer, keyspace and table; 0 if it has processed all; \
+                    missing for all consumers if consumers.json cannot be read (the log says why)";
         let name = "cdc_named_consumer_lag_milliseconds";
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        // If the file of consumers cannot be read, the node logged it at the start.
+        // A file of consumers that cannot be read was logged as an error at the start; an error here would hide all other metrics.
         for report in consumers_report::report(&self.0).unwrap_or_default().consumers {
             let gauge = ConstGauge::new(i64::try_from(report.lag_millis).unwrap_or(i64::MAX));
             let ConsumerReport {

@@ -10,7 +10,7 @@ pub const FILES: &[Verb] = &[
         &[valued("-j", "--jobs", "jobs")],
         &["keyspace?", "tables*"],
         files::cleanup,
-        "Removes the data of slices that the node does not hold any more. A single node holds all.",
+        "Removes the data of tablets that the node no longer holds. A single node holds all data.",
     ),
     is("clearsnapshot", &["clear-snapshot"], "Removes snapshots."),
     own(
@@ -66,7 +66,7 @@ pub const FILES: &[Verb] = &[
         &[],
         &["roles*"],
         files::invalidate_roles,
-        "The same.",
+        "Empties the cache of roles, permissions and passwords, for all roles.",
     ),
     own(
         "invalidatecountercache",
@@ -94,7 +94,7 @@ pub const FILES: &[Verb] = &[
         &[],
         &["roles*"],
         files::invalidate_roles,
-        "The same.",
+        "Empties the cache of roles, permissions and passwords, for all roles.",
     ),
     own(
         "invalidatepermissionscache",
@@ -144,14 +144,14 @@ pub const FILES: &[Verb] = &[
         &[],
         &[],
         files::invalidate_roles,
-        "The same.",
+        "Empties the cache of roles, permissions and passwords, for all roles.",
     ),
     own(
         "relocatesstables",
         &[valued("-j", "--jobs", "jobs")],
         &["keyspace?", "tables*"],
         files::relocate,
-        "Nothing is to be done: there is one data directory.",
+        "Has no effect, because there is only one data directory.",
     ),
     own(
         "repair",

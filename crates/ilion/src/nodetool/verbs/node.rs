@@ -109,7 +109,7 @@ pub const NODE: &[Verb] = &[
         &[],
         &[],
         node::no_seeds,
-        "That there are no seeds: nodes of a cluster find each other in the log.",
+        "Prints that there are no seeds: nodes of a cluster find each other in the log.",
     ),
     own(
         "gossipinfo",
@@ -137,7 +137,7 @@ pub const NODE: &[Verb] = &[
         &[],
         &[],
         node::no_pending_hints,
-        "That there are no hints.",
+        "Prints that there are no hints.",
     ),
     own(
         "netstats",
@@ -165,14 +165,14 @@ pub const NODE: &[Verb] = &[
         &[],
         &[],
         node::nothing,
-        "Nothing is to be done: the schema in memory is that of system_schema.",
+        "Has no effect, because the schema in memory is always that of system_schema.",
     ),
     own(
         "reloadseeds",
         &[],
         &[],
         node::no_seeds,
-        "That there are no seeds.",
+        "Has no effect, because there are no seeds.",
     ),
     own(
         "reloadssl",
@@ -219,14 +219,14 @@ pub const NODE: &[Verb] = &[
         &[],
         &[],
         node::no_gossip,
-        "That there is no gossip.",
+        "Prints that there is no gossip.",
     ),
     own(
         "statushandoff",
         &[],
         &[],
         node::no_hints,
-        "That no hints are stored.",
+        "Prints that no hints are stored.",
     ),
     own(
         "stopdaemon",

@@ -82,7 +82,7 @@ pub const REFUSED: &[Verb] = &[
     refused("join", "a node joins a cluster by its start (ilion serve --log)"),
     refused(
         "move",
-        "the tokens of a node are the ends of its slices of the ring: ilion rebalance spreads them",
+        "the tokens of a node are the ends of its tablets: ilion rebalance spreads them",
     ),
     refused(
         "pausehandoff",

@@ -42,7 +42,7 @@ pub const SETTINGS: &[Verb] = &[
         &[],
         &["ip_address"],
         cidr::of_address,
-        "The groups of an address.",
+        "The CIDR groups that an address belongs to.",
     ),
     own(
         "getcolumnindexsize",
@@ -77,7 +77,7 @@ pub const SETTINGS: &[Verb] = &[
         &[],
         &[],
         settings::get_view_builders,
-        "That one thread builds views.",
+        "Prints 1: one thread builds views.",
     ),
     own(
         "getguardrailsconfig",
@@ -162,7 +162,7 @@ pub const SETTINGS: &[Verb] = &[
         &[],
         &["column_index_size"],
         settings::set_column_index_size,
-        "Sets this size, for SSTables that are written from then on.",
+        "Sets the size of the blocks of row indexes, for SSTables that are written from then on.",
     ),
     own(
         "setcompactionthroughput",
@@ -211,7 +211,7 @@ pub const SETTINGS: &[Verb] = &[
         &[],
         &["trace_probability"],
         settings::set_trace_probability,
-        "Sets this share.",
+        "Sets the share of requests that are traced.",
     ),
     own(
         "updatecidrgroup",

@@ -52,14 +52,14 @@ pub const TABLES: &[Verb] = &[
         ],
         &["keyspace?", "table?", "duration?"],
         tables::top_partitions,
-        "The same.",
+        "Samples which partitions are read and written most; the same as toppartitions.",
     ),
     own(
         "refreshsizeestimates",
         &[],
         &[],
         tables::size_estimates,
-        "Nothing is to be done: size_estimates is computed when it is read.",
+        "Has no effect, because size_estimates is computed when it is read.",
     ),
     own(
         "setcompactionthreshold",
