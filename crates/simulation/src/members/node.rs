@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::logs::{ClusterLogs, NodeLogs};
-use super::ring::host_of;
+use super::ring_work::host_of;
 
 /// What all nodes of a cluster have in common.
 #[derive(Clone)]

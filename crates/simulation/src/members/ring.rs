@@ -7,10 +7,10 @@ use ilion_env::MemEnv;
 use ilion_histories::Violation;
 use ilion_member::Replaced;
 use parking_lot::Mutex;
-use uuid::Uuid;
 
-use super::World;
 use super::node::SimNode;
+use super::ring_work::{RingWork, host_of};
+use super::world::World;
 
 /// Places for nodes: those of nodes that have left stay empty.
 const PLACES_MAX: usize = 6;
@@ -19,19 +19,9 @@ const NODES_MIN: usize = 3;
 /// A node that is silent for so long counts as lost: longer than `silence_max` of the members.
 const LOST_AFTER_MICROS: i64 = 2_500_000;
 
-/// A change that is under way.
-pub(super) enum RingWork {
-    /// The node at this place joins.
-    Joins(usize),
-    /// The node at this place leaves, unless its request is refused or lost. True once the request has been answered.
-    Leaves(usize, Arc<Mutex<bool>>),
-    /// The node at this place has lost its power and its disk, at this time.
-    IsLost(usize, i64),
-}
-
 impl World {
     /// Begins a change of the ring, unless one is under way.
-    pub(super) fn change_ring(&mut self) -> Result<(), Violation> {
+    pub fn change_ring(&mut self) -> Result<(), Violation> {
         if self.ring_work.is_some() {
             return Ok(());
         }
@@ -55,7 +45,7 @@ impl World {
     }
 
     /// Goes on with the change that is under way.
-    pub(super) fn go_on_with_ring(&mut self) {
+    pub fn go_on_with_ring(&mut self) {
         match &self.ring_work {
             Some(RingWork::Joins(place)) if self.nodes[*place].process().is_some() => {
                 self.history.ran.joins += 1;
@@ -114,7 +104,7 @@ impl World {
     }
 
     /// True if no change of the ring is under way, as far as any node knows.
-    pub(super) fn is_ring_at_rest(&self) -> bool {
+    pub fn is_ring_at_rest(&self) -> bool {
         let is_at_rest = |state: Arc<ClusterState>| state.transition.is_none();
         self.ring_work.is_none() && self.newest_state().is_none_or(is_at_rest)
     }
@@ -124,13 +114,8 @@ impl World {
     }
 
     /// The places of nodes that are members.
-    pub(super) fn places(&self) -> Vec<usize> {
+    pub fn places(&self) -> Vec<usize> {
         let places = 0..self.nodes.len();
         places.filter(|place| !self.nodes[*place].is_gone()).collect()
     }
-}
-
-/// The host id of the node at a place.
-pub(super) fn host_of(place: usize) -> Uuid {
-    Uuid::from_u128(100 + place as u128)
 }

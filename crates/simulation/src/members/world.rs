@@ -1,0 +1,428 @@
+//! [`World`]: a run: its nodes, logs and clients, and the steps that the seed chooses.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ilion_cluster::ClusterState;
+use ilion_env::turns::Turns;
+use ilion_env::{Env as _, MemEnv, Seeded};
+use ilion_histories::Violation;
+use ilion_member::InProcess;
+use ilion_query::Consistency;
+use parking_lot::Mutex;
+
+use crate::command::{CELLS, COUNTER, Command, REGISTERS};
+use crate::history::{History, Ran};
+use crate::log::{LogFaults, Side};
+use crate::members::logs::ClusterLogs;
+use crate::members::node::{Cluster, SimNode, Standing};
+use crate::members::ring_work::RingWork;
+use crate::members::{shown, statements};
+use crate::request::{Reply, Request};
+
+/// At the beginning. Half of the runs have one node more, which may leave.
+const NODES: usize = 3;
+const CLIENTS: usize = 4;
+const TABLETS: u32 = 4;
+pub(super) const STEPS: u64 = 800;
+/// Maximum number of steps in which a cluster must come to rest.
+const STEPS_TO_REST: u64 = 100_000;
+/// States that are kept to be compared.
+const STATES_MAX: usize = 200;
+
+/// Answers of clients that the history does not have yet.
+type Replies = Arc<Mutex<Vec<(u64, (Reply, Option<String>))>>>;
+
+pub(super) struct World {
+    pub random: Seeded,
+    pub cluster: Cluster,
+    pub nodes: Vec<SimNode>,
+    pub history: History,
+    replies: Replies,
+    /// Why the last request without an outcome has none.
+    last_error: Option<String>,
+    pub ring_work: Option<RingWork>,
+    next_value: u64,
+    /// The longest step.
+    step_micros_max: u64,
+    /// The value that a client wanted to set last, of each register.
+    wanted: [u64; REGISTERS as usize],
+    /// The state of the cluster after each record of the meta log.
+    states: BTreeMap<u64, Arc<ClusterState>>,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let mut random = Seeded::new(seed);
+        let nodes = NODES + random.below(2) as usize;
+        let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
+        let cluster = Cluster {
+            turns: Turns::default(),
+            logs: ClusterLogs::new(seed, envs[0].now_micros()),
+            peers: InProcess::default(),
+            tablets: TABLETS,
+        };
+        let nodes = envs.into_iter().enumerate();
+        let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env, None));
+        Self {
+            nodes: nodes.collect(),
+            cluster,
+            random,
+            history: History::default(),
+            replies: Replies::default(),
+            last_error: None,
+            ring_work: None,
+            next_value: 1,
+            step_micros_max: 6000,
+            wanted: [0; REGISTERS as usize],
+            states: BTreeMap::new(),
+        }
+    }
+
+    /// Lets the nodes join, and creates the tables. Faults begin after this.
+    pub fn begin(&mut self) -> Result<(), Violation> {
+        self.rest("joins", |world| {
+            world.nodes.iter().all(|node| node.process().is_some())
+        })?;
+        for text in statements::SCHEMA {
+            let Some(process) = self.nodes[0].process() else {
+                return Err(Violation("begin: a node has ended".to_owned()));
+            };
+            let done: Arc<Mutex<Option<_>>> = Arc::default();
+            let of_task = done.clone();
+            let body = move || {
+                let result = statements::run(&process, text, &[], Consistency::QUORUM);
+                *of_task.lock() = Some(result.map(drop));
+            };
+            let spawned = self.cluster.turns.spawn("schema", body);
+            drop(spawned.map_err(|error| Violation(error.to_string()))?);
+            self.rest(text, |_| done.lock().is_some())?;
+            if let Some(Err(error)) = done.lock().take() {
+                return Err(Violation(format!("{text}: {error}")));
+            }
+        }
+        let known = |node: &SimNode| {
+            let engine = node.engine();
+            engine.is_some_and(|engine| engine.schema().table("ks", "cells").is_some())
+        };
+        self.rest("tables", |world| world.nodes.iter().all(known))?;
+        self.cluster.logs.set_faults(LogFaults {
+            lost_request: 12,
+            lost_answer: 12,
+            duplicate: 12,
+            keeps_order: true,
+        });
+        for node in &self.nodes {
+            let hour = 3_600_000_000;
+            node.env()
+                .step_clock(self.random.below(2 * hour) as i64 - hour as i64);
+        }
+        Ok(())
+    }
+
+    /// Takes steps without crashes until `is_so` returns true.
+    fn rest(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<(), Violation> {
+        for _ in 0..STEPS_TO_REST {
+            if is_so(self) {
+                return Ok(());
+            }
+            self.go_on()?;
+        }
+        let tasks = self.cluster.turns.names();
+        let nodes = self.describe();
+        Err(Violation(format!(
+            "rest: {what}: not in {STEPS_TO_REST} steps; {nodes}; {tasks:?} go on"
+        )))
+    }
+
+    /// How far each node is, for violations.
+    fn describe(&self) -> String {
+        let nodes = self.nodes.iter().enumerate().map(|(place, node)| {
+            let Some(member) = node.member() else {
+                return format!("node {place} does not run");
+            };
+            let serves = node.process().is_some();
+            let position = member.state().map(|state| state.position);
+            let (lacking, change) = (member.lacking(), member.ring().current());
+            format!("node {place}: serves {serves}, {position:?} of the meta log, lacks {lacking} tablets, {change:?}")
+        });
+        nodes.collect::<Vec<String>>().join("; ")
+    }
+
+    /// Takes a step without faults, except those of the logs.
+    fn go_on(&mut self) -> Result<(), Violation> {
+        self.pass_time();
+        let node = self.choose_place();
+        match self.random.below(10) {
+            0..6 => self.turn(None)?,
+            6..9 => drop(self.cluster.logs.step()),
+            _ => self.nodes[node].work(&mut self.random),
+        }
+        self.look()
+    }
+
+    /// The place of a random member.
+    fn choose_place(&mut self) -> usize {
+        let places = self.places();
+        places[self.random.below(places.len() as u64) as usize]
+    }
+
+    fn pass_time(&mut self) {
+        self.history.tick();
+        let micros = self.random.below(self.step_micros_max) as i64;
+        self.cluster.logs.advance_micros(micros);
+        self.nodes.iter().for_each(|node| node.advance_micros(micros));
+    }
+
+    /// Gives a random task its turn. The node `in_danger` may lose its power meanwhile.
+    fn turn(&mut self, in_danger: Option<usize>) -> Result<(), Violation> {
+        let tasks = self.cluster.turns.tasks();
+        let chosen = self.random.below(tasks.len() as u64) as usize;
+        let Some(task) = tasks.get(chosen) else {
+            return Ok(());
+        };
+        if let Some(node) = in_danger {
+            self.nodes[node].endanger(&mut self.random);
+        }
+        let done = self.cluster.turns.run(*task);
+        self.recover();
+        done.map_err(Violation)
+    }
+
+    pub fn step(&mut self) -> Result<(), Violation> {
+        let node = self.choose_place();
+        let in_danger = self.random.one_in(60).then_some(node);
+        self.pass_time();
+        match self.random.below(400) {
+            0..30 => self.ask(node)?,
+            30..130 => drop(self.cluster.logs.step()),
+            130..350 => self.turn(in_danger)?,
+            350..390 => {
+                if in_danger.is_some() {
+                    self.nodes[node].endanger(&mut self.random);
+                }
+                self.nodes[node].work(&mut self.random);
+                self.recover();
+            }
+            390 => {
+                self.nodes[node].crash(&mut self.random);
+                self.note_crash(node);
+            }
+            391 => {
+                self.cluster.logs.isolate(self.random.next_u64());
+                self.history.ran.isolations += 1;
+            }
+            392..395 => self.change_ring()?,
+            395 | 396 => self.nodes[node].logs().talk_to(Side::Isolated),
+            _ => self.heal(),
+        }
+        self.look()
+    }
+
+    fn heal(&mut self) {
+        self.cluster.logs.heal();
+        for node in &self.nodes {
+            node.logs().talk_to(Side::Majority);
+        }
+    }
+
+    /// Starts nodes again that have lost their power in the middle of a step.
+    fn recover(&mut self) {
+        for place in 0..self.nodes.len() {
+            if self.nodes[place].recover() {
+                self.note_crash(place);
+            }
+        }
+    }
+
+    pub fn note_crash(&mut self, place: usize) {
+        self.history.ran.crashes += 1;
+        self.note_end(place);
+    }
+
+    /// The clients of a node get no answer any more.
+    fn note_end(&mut self, place: usize) {
+        for (client, _) in self.history.waiting_for(place) {
+            self.history.answer(client, Reply::Unknown);
+        }
+    }
+
+    /// Takes the answers of clients, and checks that nodes follow their logs and agree on the state of the cluster.
+    fn look(&mut self) -> Result<(), Violation> {
+        for (client, (reply, error)) in std::mem::take(&mut *self.replies.lock()) {
+            self.history.answer(client, reply);
+            self.last_error = error.or(self.last_error.take());
+        }
+        for place in self.places() {
+            match self.nodes[place].standing() {
+                Standing::Goes => self.compare_state(place)?,
+                Standing::HasLeft => {
+                    self.note_end(place);
+                    self.nodes[place].leave();
+                }
+                Standing::IsEarly => self.nodes[place].restart(),
+                Standing::Halted(reason) => {
+                    return Err(Violation(format!("halted: node {place}: {reason}")));
+                }
+            }
+        }
+        self.go_on_with_ring();
+        Ok(())
+    }
+
+    /// Compares the state of the cluster that a node knows with that of other nodes after the same record.
+    fn compare_state(&mut self, place: usize) -> Result<(), Violation> {
+        let state = self.nodes[place].member().and_then(|member| member.state());
+        let Some(state) = state else {
+            return Ok(());
+        };
+        let position = state.position.segment.0;
+        let other = self.states.entry(position).or_insert_with(|| state.clone());
+        if !Arc::ptr_eq(other, &state) && **other != *state {
+            return Err(Violation(format!(
+                "states: node {place} at {position} of the meta log: {state:?}, another {other:?}"
+            )));
+        }
+        while self.states.len() > STATES_MAX {
+            self.states.pop_first();
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, place: usize) -> Result<(), Violation> {
+        if self.history.waiting() >= CLIENTS {
+            return Ok(());
+        }
+        let request = self.choose();
+        // A node holds a lock while it changes the schema: a task with a second change would block without giving its turn.
+        let waiting = self.history.waiting_for(place);
+        let is_alter = |request: &Request| matches!(request, Request::Alter(_));
+        if is_alter(&request) && waiting.iter().any(|(_, other)| is_alter(other)) {
+            return Ok(());
+        }
+        self.send(place, request)
+    }
+
+    fn send(&mut self, place: usize, request: Request) -> Result<(), Violation> {
+        let Some(process) = self.nodes[place].process() else {
+            return Ok(());
+        };
+        let client = self.history.ask(request, place);
+        let replies = self.replies.clone();
+        let body = move || {
+            let reply = statements::execute(&process, request);
+            replies.lock().push((client, reply));
+        };
+        let spawned = self.cluster.turns.spawn(&format!("{request:?}"), body);
+        spawned.map(drop).map_err(|error| Violation(error.to_string()))
+    }
+
+    fn choose(&mut self) -> Request {
+        if self.random.one_in(15) {
+            return Request::Alter(self.random.below(4));
+        }
+        let key = self.random.below(REGISTERS);
+        self.next_value += 1;
+        let value = self.next_value;
+        match self.random.below(10) {
+            kind @ 0..4 => {
+                let before = std::mem::replace(&mut self.wanted[key as usize], value);
+                Request::Change(match kind {
+                    0 | 1 => Command::Write(key, value),
+                    _ => Command::CompareAndSet(key, (before > 0).then_some(before), value),
+                })
+            }
+            4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
+            5 | 6 => Request::Change(Command::Batch(CELLS, value)),
+            7 => Request::Counter(COUNTER),
+            8 => Request::Register(CELLS[self.random.below(2) as usize]),
+            _ => Request::Register(key),
+        }
+    }
+
+    /// Heals everything, waits until all requests are answered and all nodes serve clients, and reads all values through each node.
+    pub fn settle(&mut self) -> Result<(), Violation> {
+        self.heal();
+        // So slow that no request times out.
+        self.step_micros_max = 600;
+        self.cluster.logs.set_faults(LogFaults {
+            keeps_order: true,
+            ..LogFaults::default()
+        });
+        loop {
+            self.rest("settles", |world| {
+                let serves = |place: &usize| world.nodes[*place].process().is_some();
+                world.history.waiting() == 0 && world.is_ring_at_rest() && world.places().iter().all(serves)
+            })?;
+            let (places, unknown) = (self.places(), self.history.ran.unknown);
+            for place in &places {
+                let keys = (0..REGISTERS).chain(CELLS).map(Request::Register);
+                for request in keys.chain([Request::Counter(COUNTER)]) {
+                    self.send(*place, request)?;
+                }
+            }
+            self.rest("last reads", |world| world.history.waiting() == 0)?;
+            // A late record may have let a node leave.
+            if self.places() != places {
+                continue;
+            }
+            if self.history.ran.unknown == unknown {
+                break;
+            }
+            let (error, nodes) = (&self.last_error, self.describe());
+            return Err(Violation(format!(
+                "settle: a node does not answer: {error:?}; {nodes}"
+            )));
+        }
+        self.rest("catches up", Self::is_caught_up)
+    }
+
+    /// True if all nodes have applied all that is in the logs.
+    fn is_caught_up(&self) -> bool {
+        let ends = |node: &SimNode| -> BTreeMap<u32, u64> {
+            let tablets = node.member().map(|member| member.facts().tablets);
+            let tablets = tablets.into_iter().flatten();
+            tablets.map(|tablet| (tablet.tablet, tablet.applied)).collect()
+        };
+        let logs = &self.cluster.logs;
+        let is_at_end = |(tablet, applied): (u32, u64)| logs.end(tablet) == applied;
+        self.nodes
+            .iter()
+            .all(|node| ends(node).into_iter().all(is_at_end))
+    }
+
+    /// Compares the data of the replicas of each tablet, which have applied the same records.
+    fn compare(&self) -> Result<(), Violation> {
+        let mut seen: BTreeMap<(&str, u64), (usize, String)> = BTreeMap::new();
+        for (place, node) in self.nodes.iter().enumerate() {
+            let (Some(engine), Some(member)) = (node.engine(), node.member()) else {
+                continue;
+            };
+            let Some(ring) = member.state().map(|state| state.tablets) else {
+                continue;
+            };
+            let tablets = member.facts().tablets;
+            let is_here = |tablet: u32| tablets.iter().any(|here| here.tablet == tablet);
+            for (partition, data) in shown::partitions(&engine, |token| is_here(ring.of(token))) {
+                let (other, first) = seen.entry(partition).or_insert_with(|| (place, data.clone()));
+                if *first != data {
+                    return Err(Violation(format!(
+                        "replicas: {partition:?}: node {place} has {data}, node {other} {first}"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn finish(mut self) -> Result<Ran, Violation> {
+        self.compare()?;
+        let last = CELLS.map(|cell| (cell, self.history.last_read(cell)));
+        self.history.check(&[last])?;
+        self.nodes.iter_mut().for_each(SimNode::stop);
+        // Waits of processes that have lost their power are over soon.
+        self.step_micros_max = 20_000;
+        self.rest("stops", |world| world.cluster.turns.tasks().is_empty())?;
+        Ok(self.history.ran)
+    }
+}
