@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ilion_cluster::ClusterState;
+use ilion_cluster::{ClusterState, TransitionKind};
 use ilion_env::MemEnv;
 use ilion_histories::Violation;
 use ilion_member::Replaced;
@@ -45,7 +45,7 @@ impl World {
     }
 
     /// Goes on with the change that is under way.
-    pub fn go_on_with_ring(&mut self) {
+    pub fn go_on_with_ring(&mut self) -> Result<(), Violation> {
         match &self.ring_work {
             Some(RingWork::Joins(place)) if self.nodes[*place].process().is_some() => {
                 self.history.ran.joins += 1;
@@ -65,8 +65,27 @@ impl World {
                 let lost = host_of(*place);
                 self.ring_work = Some(RingWork::Joins(self.add(Some(Replaced::Host(lost)))));
             }
+            Some(RingWork::Joins(_)) if self.random.one_in(500) => self.cancel_leave()?,
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Cancels the leaving of a node, as an operator does who must replace a lost node first: the lost one cannot take slices over.
+    fn cancel_leave(&mut self) -> Result<(), Violation> {
+        let transition = self.newest_state().and_then(|state| state.transition.clone());
+        if !transition.is_some_and(|transition| matches!(transition.kind, TransitionKind::Leave { .. })) {
+            return Ok(());
+        }
+        let serving = self.nodes.iter().filter(|node| node.process().is_some());
+        let Some(member) = serving.filter_map(SimNode::member).next() else {
+            return Ok(());
+        };
+        let spawned = self.cluster.turns.spawn("cancel", move || {
+            // If it fails, another one follows.
+            drop(member.ring().cancel());
+        });
+        spawned.map(drop).map_err(|error| Violation(error.to_string()))
     }
 
     /// Starts a node with an empty disk, at the next place.

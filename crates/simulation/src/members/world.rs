@@ -266,8 +266,7 @@ impl World {
                 }
             }
         }
-        self.go_on_with_ring();
-        Ok(())
+        self.go_on_with_ring()
     }
 
     /// Compares the state of the cluster that a node knows with that of other nodes after the same record.
