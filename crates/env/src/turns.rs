@@ -1,7 +1,7 @@
 //! [`Turns`]: threads that take turns, so that a simulation decides which of them goes on, and one seed repeats a run.
 //!
-//! The threads of a `Turns` are its *tasks*. One task runs at a time, until it waits: then it calls [`give_turn`], and the scheduler, which is
-//! whoever calls [`Turns::run`], chooses the next one. Code that may run in a simulation starts its threads with [`spawn`], and waits with
+//! The threads of a `Turns` are its *tasks*. One task runs at a time, until it waits: then it calls [`give_turn`], and the scheduler, the
+//! thread that calls [`Turns::run`], chooses the next one. Code that may run in a simulation starts its threads with [`spawn`], and waits with
 //! [`give_turn`], [`pause`] or [`wait_for`]. In a thread that is no task, these behave as the functions of the standard library.
 //!
 //! A task must not give its turn while it holds a lock that another task takes: that task would block without giving its own turn.
@@ -129,6 +129,12 @@ impl Turns {
             .collect()
     }
 
+    /// Ends the turn of the running task.
+    fn give_back(&self, state: &mut State) {
+        state.running = None;
+        self.0.given.notify_one();
+    }
+
     fn is_alive(&self, task: TaskId) -> bool {
         self.0.state.lock().tasks.contains_key(&task)
     }
@@ -177,8 +183,7 @@ impl Own {
             let message = format!("{name} panicked: {}", message_of(panic.as_ref()));
             state.panicked.get_or_insert(message);
         }
-        state.running = None;
-        self.turns.0.given.notify_one();
+        self.turns.give_back(&mut state);
         result.ok()
     }
 
@@ -191,8 +196,7 @@ impl Own {
 
     fn give(&self) {
         let mut state = self.turns.0.state.lock();
-        state.running = None;
-        self.turns.0.given.notify_one();
+        self.turns.give_back(&mut state);
         self.wait(state);
     }
 }

@@ -251,6 +251,10 @@ impl Membership for LogMembership {
         let is_new = |topology: &Arc<Topology>| {
             topology.ring_version() >= ring_version && topology.schema_epoch() >= schema_epoch
         };
+        let topology = self.topology();
+        if is_new(&topology) {
+            return topology;
+        }
         let soon = self.shared.now_nanos().saturating_add(nanos(CATCH_UP_MAX));
         let new = self
             .shared

@@ -195,7 +195,8 @@ impl LiveSettings {
             let changed = engine.set_compaction_threads(threads);
             changed.map_err(|error| error.to_string())
         };
-        // What can fail comes first: starting threads, then the server, which changes nothing if it refuses. Ending threads cannot fail.
+        // Two steps can fail, and come before all others: the start of compaction threads, and the server, which changes nothing if it
+        // refuses. The end of threads cannot fail.
         let started = match threads > threads_before {
             true => set_threads(threads),
             false => Ok(()),

@@ -178,35 +178,32 @@ impl ChangeStream {
         if self.has_ended {
             return None;
         }
-        let progress = self.told_progress();
+        let progress = self.progress_line();
         let mut part = String::new();
         let last = match self.read_into(&mut part) {
-            Ok(false) => return Some(progress + &part),
-            Ok(true) => json!({ "end": self.end.unwrap_or(self.changes.position()).to_string() }),
-            Err(error) => json!({ "error": error }),
+            Ok(false) => None,
+            Ok(true) => Some(json!({ "end": self.end.unwrap_or(self.changes.position()).to_string() })),
+            Err(error) => Some(json!({ "error": error })),
         };
-        self.has_ended = true;
-        part.push_str(&last.to_string());
-        part.push('\n');
-        Some(progress + &part)
+        if let Some(last) = last {
+            self.has_ended = true;
+            part.push_str(&last.to_string());
+            part.push('\n');
+        }
+        if let Some(line) = progress {
+            part.insert_str(0, &line);
+        }
+        Some(part)
     }
 
-    /// A line with about how many bytes of the log are still to be read, or no line.
-    fn told_progress(&mut self) -> String {
-        let (Some(parts), Some(end)) = (&mut self.progress, self.end) else {
-            return String::new();
-        };
+    /// A line with about how many bytes of the log are still to be read. `None`: the consumer does not want it, a line came a few parts ago,
+    /// or the sizes of the segments cannot be read.
+    fn progress_line(&mut self) -> Option<String> {
+        let (parts, end) = (self.progress.as_mut()?, self.end?);
         let is_time = parts.is_multiple_of(PARTS_A_LOOK);
         *parts += 1;
-        if !is_time {
-            return String::new();
-        }
-        // Without it, the bar waits for the next one.
-        let left = self.changes.bytes_until(end);
-        left.map_or_else(
-            |_| String::new(),
-            |left| format!("{}\n", json!({ "left_bytes": left })),
-        )
+        let left = is_time.then(|| self.changes.bytes_until(end).ok()).flatten()?;
+        Some(format!("{}\n", json!({ "left_bytes": left })))
     }
 
     /// Appends the next lines to `part`. Returns true at the end of the stream.

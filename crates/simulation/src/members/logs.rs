@@ -227,7 +227,6 @@ impl Tail {
                     *next += 1;
                 }
                 Err(deleted) => {
-                    self.next.remove(&number);
                     let start = deleted.first.segment.0 - 1;
                     return Err(TailError::Deleted { log: number, start });
                 }
@@ -244,12 +243,12 @@ impl SharedTail for Tail {
         for number in self.next.keys().copied().collect::<Vec<u32>>() {
             match self.take(number, &mut taken) {
                 Ok(()) => {}
-                // An error is returned only if nothing was taken: the records would be lost with it.
-                Err(error) if taken.is_empty() => return Err(error),
-                Err(TailError::Deleted { log, start: _ }) => {
-                    self.next.insert(log, 0);
+                // The records that were taken would be lost with the error. The next call finds it again.
+                Err(_) if !taken.is_empty() => {}
+                Err(error) => {
+                    self.next.remove(&number);
+                    return Err(error);
                 }
-                Err(error) => return Err(error),
             }
         }
         Ok(taken)

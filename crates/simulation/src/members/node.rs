@@ -29,6 +29,14 @@ pub(super) struct Cluster {
     pub tablets: u32,
 }
 
+impl Cluster {
+    /// Starts a task.
+    pub fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) {
+        let spawned = self.turns.spawn(name, body);
+        drop(spawned.unwrap_or_else(|error| panic!("{name}: {error}")));
+    }
+}
+
 /// A process that serves clients.
 pub(super) struct Process {
     /// Executes the statements of clients.
@@ -116,8 +124,7 @@ impl SimNode {
         let options = self.options();
         let place = self.place;
         let body = move || begin(&cluster, &env, logs, options, &begun);
-        let spawned = self.cluster.turns.spawn(&format!("start of node {place}"), body);
-        drop(spawned.unwrap_or_else(|error| panic!("{error}")));
+        self.cluster.spawn(&format!("start of node {place}"), body);
     }
 
     fn options(&self) -> MemberOptions {
@@ -306,11 +313,7 @@ impl SimNode {
                 ..Begun::default()
             };
         };
-        let spawned = self
-            .cluster
-            .turns
-            .spawn(&format!("stop of node {}", self.place), body);
-        drop(spawned.unwrap_or_else(|error| panic!("{error}")));
+        self.cluster.spawn(&format!("stop of node {}", self.place), body);
     }
 }
 

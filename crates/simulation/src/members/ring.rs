@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ilion_cluster::{ClusterState, TransitionKind};
 use ilion_env::MemEnv;
-use ilion_histories::Violation;
 use ilion_member::Replaced;
 use parking_lot::Mutex;
 
@@ -21,9 +20,9 @@ const LOST_AFTER_MICROS: i64 = 2_500_000;
 
 impl World {
     /// Begins a change of the ring, unless one is under way.
-    pub fn change_ring(&mut self) -> Result<(), Violation> {
+    pub fn change_ring(&mut self) {
         if self.ring_work.is_some() {
-            return Ok(());
+            return;
         }
         let places = self.places();
         let chosen = places[self.random.below(places.len() as u64) as usize];
@@ -34,18 +33,17 @@ impl World {
                 self.nodes[chosen].lose_disk();
                 Some(RingWork::IsLost(chosen, self.now_micros()))
             }
-            _ if places.len() > NODES_MIN => self.leave(chosen)?,
+            _ if places.len() > NODES_MIN => self.leave(chosen),
             // A cluster has at most as many nodes as tablets.
             _ if has_room && places.len() < self.cluster.tablets as usize => {
                 Some(RingWork::Joins(self.add(None)))
             }
             _ => None,
         };
-        Ok(())
     }
 
     /// Goes on with the change that is under way.
-    pub fn go_on_with_ring(&mut self) -> Result<(), Violation> {
+    pub fn go_on_with_ring(&mut self) {
         match &self.ring_work {
             Some(RingWork::Joins(place)) if self.nodes[*place].process().is_some() => {
                 self.history.ran.joins += 1;
@@ -65,27 +63,22 @@ impl World {
                 let lost = host_of(*place);
                 self.ring_work = Some(RingWork::Joins(self.add(Some(Replaced::Host(lost)))));
             }
-            Some(RingWork::Joins(_)) if self.random.one_in(500) => self.cancel_leave()?,
+            Some(RingWork::Joins(_)) if self.random.one_in(500) => self.cancel_leave(),
             _ => {}
         }
-        Ok(())
     }
 
     /// Cancels the leaving of a node, as an operator does who must replace a lost node first: the lost one cannot take slices over.
-    fn cancel_leave(&mut self) -> Result<(), Violation> {
+    fn cancel_leave(&self) {
         let transition = self.newest_state().and_then(|state| state.transition.clone());
         if !transition.is_some_and(|transition| matches!(transition.kind, TransitionKind::Leave { .. })) {
-            return Ok(());
+            return;
         }
         let serving = self.nodes.iter().filter(|node| node.process().is_some());
-        let Some(member) = serving.filter_map(SimNode::member).next() else {
-            return Ok(());
-        };
-        let spawned = self.cluster.turns.spawn("cancel", move || {
+        if let Some(member) = serving.filter_map(SimNode::member).next() {
             // If it fails, another one follows.
-            drop(member.ring().cancel());
-        });
-        spawned.map(drop).map_err(|error| Violation(error.to_string()))
+            self.cluster.spawn("cancel", move || drop(member.ring().cancel()));
+        }
     }
 
     /// Starts a node with an empty disk, at the next place.
@@ -98,11 +91,9 @@ impl World {
     }
 
     /// Has a node leave. `None`: it is not up.
-    fn leave(&mut self, place: usize) -> Result<Option<RingWork>, Violation> {
+    fn leave(&self, place: usize) -> Option<RingWork> {
         let node = &self.nodes[place];
-        let (Some(member), true) = (node.member(), node.process().is_some()) else {
-            return Ok(None);
-        };
+        let member = node.member().filter(|_| node.process().is_some())?;
         let outcome: Arc<Mutex<bool>> = Arc::default();
         let of_task = outcome.clone();
         let body = move || {
@@ -110,9 +101,8 @@ impl World {
             drop(member.ring().leave(false));
             *of_task.lock() = true;
         };
-        let spawned = self.cluster.turns.spawn("leave", body);
-        drop(spawned.map_err(|error| Violation(error.to_string()))?);
-        Ok(Some(RingWork::Leaves(place, outcome)))
+        self.cluster.spawn("leave", body);
+        Some(RingWork::Leaves(place, outcome))
     }
 
     /// The state of the cluster that the node which has read most of the meta log knows.

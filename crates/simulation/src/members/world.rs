@@ -94,8 +94,7 @@ impl World {
                 let result = statements::run(&process, text, &[], Consistency::QUORUM);
                 *of_task.lock() = Some(result.map(drop));
             };
-            let spawned = self.cluster.turns.spawn("schema", body);
-            drop(spawned.map_err(|error| Violation(error.to_string()))?);
+            self.cluster.spawn("schema", body);
             self.rest(text, |_| done.lock().is_some())?;
             if let Some(Err(error)) = done.lock().take() {
                 return Err(Violation(format!("{text}: {error}")));
@@ -194,7 +193,7 @@ impl World {
         let in_danger = self.random.one_in(60).then_some(node);
         self.pass_time();
         match self.random.below(400) {
-            0..30 => self.ask(node)?,
+            0..30 => self.ask(node),
             30..130 => drop(self.cluster.logs.step()),
             130..350 => self.turn(in_danger)?,
             350..390 => {
@@ -212,7 +211,7 @@ impl World {
                 self.cluster.logs.isolate(self.random.next_u64());
                 self.history.ran.isolations += 1;
             }
-            392..395 => self.change_ring()?,
+            392..395 => self.change_ring(),
             395 | 396 => self.nodes[node].logs().talk_to(Side::Isolated),
             _ => self.heal(),
         }
@@ -266,7 +265,8 @@ impl World {
                 }
             }
         }
-        self.go_on_with_ring()
+        self.go_on_with_ring();
+        Ok(())
     }
 
     /// Compares the state of the cluster that a node knows with that of other nodes after the same record.
@@ -288,23 +288,23 @@ impl World {
         Ok(())
     }
 
-    fn ask(&mut self, place: usize) -> Result<(), Violation> {
+    fn ask(&mut self, place: usize) {
         if self.history.waiting() >= CLIENTS {
-            return Ok(());
+            return;
         }
         let request = self.choose();
         // A node holds a lock while it changes the schema: a task with a second change would block without giving its turn.
         let waiting = self.history.waiting_for(place);
         let is_alter = |request: &Request| matches!(request, Request::Alter(_));
         if is_alter(&request) && waiting.iter().any(|(_, other)| is_alter(other)) {
-            return Ok(());
+            return;
         }
-        self.send(place, request)
+        self.send(place, request);
     }
 
-    fn send(&mut self, place: usize, request: Request) -> Result<(), Violation> {
+    fn send(&mut self, place: usize, request: Request) {
         let Some(process) = self.nodes[place].process() else {
-            return Ok(());
+            return;
         };
         let client = self.history.ask(request, place);
         let replies = self.replies.clone();
@@ -312,8 +312,7 @@ impl World {
             let reply = statements::execute(&process, request);
             replies.lock().push((client, reply));
         };
-        let spawned = self.cluster.turns.spawn(&format!("{request:?}"), body);
-        spawned.map(drop).map_err(|error| Violation(error.to_string()))
+        self.cluster.spawn(&format!("{request:?}"), body);
     }
 
     fn choose(&mut self) -> Request {
@@ -357,7 +356,7 @@ impl World {
             for place in &places {
                 let keys = (0..REGISTERS).chain(CELLS).map(Request::Register);
                 for request in keys.chain([Request::Counter(COUNTER)]) {
-                    self.send(*place, request)?;
+                    self.send(*place, request);
                 }
             }
             self.rest("last reads", |world| world.history.waiting() == 0)?;
