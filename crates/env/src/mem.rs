@@ -122,10 +122,7 @@ impl MemEnv {
         random.next_u64();
         let after = Self::with_disk(disk, random, now_micros);
         after.step_clock(self.shared.steps_micros.load(Relaxed));
-        after
-            .shared
-            .capacity_bytes
-            .store(self.shared.capacity_bytes.load(Relaxed), Relaxed);
+        after.shared.capacity_bytes.store(self.capacity_bytes(), Relaxed);
         after
     }
 
@@ -167,6 +164,11 @@ impl MemEnv {
         self.shared.capacity_bytes.store(capacity_bytes, Relaxed);
     }
 
+    /// The capacity of the disk; [`u64::MAX`] if it has no limit.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.shared.capacity_bytes.load(Relaxed)
+    }
+
     /// Changes a byte of a file, durably: bit rot.
     pub fn corrupt_byte(&self, path: &Path, offset: u64, xor: u8) -> Result<()> {
         self.find_file(path, "corrupt")?.corrupt_byte(offset, xor);
@@ -199,7 +201,7 @@ impl MemEnv {
     }
 
     fn has_space(&self, more_bytes: u64) -> bool {
-        let capacity = self.shared.capacity_bytes.load(Relaxed);
+        let capacity = self.capacity_bytes();
         capacity == u64::MAX || self.shared.disk.lock().used_bytes().saturating_add(more_bytes) <= capacity
     }
 

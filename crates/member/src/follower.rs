@@ -373,7 +373,13 @@ impl Follower {
         if is_new {
             // From now on the directory is that of this cluster.
             replica.take();
-            replica.save().map_err(|error| error.to_string())?;
+            while let Err(error) = replica.save() {
+                if self.shared.is_stopping.load(Relaxed) {
+                    return Ok(());
+                }
+                self.suspension.go_on(&self.shared, &error.to_string());
+            }
+            self.suspension.end(&self.shared);
         }
         let adopted = replica.schema_epoch();
         self.meta.unadopted.retain(|change| change.epoch > adopted);

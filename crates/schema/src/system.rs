@@ -22,7 +22,7 @@ mod virtual_tables;
 
 pub use schema_tables::schema_column_named;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use md5::{Digest, Md5};
 use uuid::Uuid;
@@ -44,8 +44,18 @@ impl Schema {
         Self::with_system_of(Release::default())
     }
 
-    /// The schema of a new node, for another release.
+    /// The schema of a new node, for another release. It is made once in a process: a start asks for it several times.
     pub fn with_system_of(release: Release) -> Schema {
+        static MADE: [OnceLock<Schema>; 3] = [const { OnceLock::new() }; 3];
+        let made = match release {
+            Release::V4_0 => &MADE[0],
+            Release::V4_1 => &MADE[1],
+            Release::V5_0 => &MADE[2],
+        };
+        made.get_or_init(|| Self::make_system_of(release)).clone()
+    }
+
+    fn make_system_of(release: Release) -> Schema {
         let keyspaces = system_keyspaces(release).into_iter();
         let schema = Schema {
             keyspaces: keyspaces
@@ -62,7 +72,7 @@ impl Schema {
 
 /// The server's own keyspaces as in a release. They include the virtual ones, which are the same in all releases, since they are not
 /// stored.
-pub(crate) fn system_keyspaces(release: Release) -> Vec<Keyspace> {
+fn system_keyspaces(release: Release) -> Vec<Keyspace> {
     vec![
         local::keyspace(release),
         schema_tables::keyspace(release),

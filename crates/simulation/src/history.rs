@@ -31,8 +31,49 @@ pub struct Ran {
     pub joins: u32,
     /// Nodes that left.
     pub leaves: u32,
+    /// Nodes that stayed down for a while.
+    pub outages: u32,
+    /// Logs that were deleted up to what a node needs, or further, while it was down.
+    pub retentions: u32,
+    /// Disks that were full for a while.
+    pub full_disks: u32,
+    /// Reads at ONE.
+    pub nearest: u32,
     /// A checksum of all requests and answers with their times: two runs of one seed have the same.
     pub fingerprint: u32,
+}
+
+impl Ran {
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            answered,
+            unknown,
+            crashes,
+            copies,
+            isolations,
+            schemas,
+            joins,
+            leaves,
+            outages,
+            retentions,
+            full_disks,
+            nearest,
+            fingerprint: _,
+        } = other;
+        self.answered += answered;
+        self.unknown += unknown;
+        self.crashes += crashes;
+        self.copies += copies;
+        self.isolations += isolations;
+        self.schemas += schemas;
+        self.joins += joins;
+        self.leaves += leaves;
+        self.outages += outages;
+        self.retentions += retentions;
+        self.full_disks += full_disks;
+        self.nearest += nearest;
+    }
 }
 
 struct Asked {
@@ -51,6 +92,8 @@ pub(crate) struct History {
     operations: Vec<Operation>,
     writes: Vec<Write>,
     reads: Vec<Read>,
+    /// Those at ONE: each is answered by the node that is asked.
+    reads_at_one: Vec<Read>,
     adds: Vec<Add>,
     counter_reads: Vec<CounterRead>,
     batches: Vec<Batch>,
@@ -165,6 +208,16 @@ impl History {
                     version: value.unwrap_or(0),
                 })
             }
+            (Request::Nearest(key), Reply::Register(value)) => {
+                self.ran.nearest += 1;
+                self.reads_at_one.push(Read {
+                    reader: node as u32,
+                    key,
+                    called,
+                    returned,
+                    version: value.unwrap_or(0),
+                });
+            }
             (Request::Register(key), Reply::Register(value)) => operation(key, Action::Read, Some(value)),
             (Request::Alter(_), Reply::Done(_)) => self.ran.schemas += 1,
             (Request::Counter(key), Reply::Counter(value)) => self.counter_reads.push(CounterRead {
@@ -190,6 +243,7 @@ impl History {
     pub fn check(&self, last: &[[(u64, u64); CELLS.len()]]) -> Result<(), Violation> {
         check_fresh(&self.writes, &self.reads)?;
         check_monotonic(&self.reads)?;
+        check_monotonic(&self.reads_at_one)?;
         check_counter(&self.adds, &self.counter_reads)?;
         for cells in last {
             check_batches(&self.batches, &(*cells).into())?;

@@ -13,6 +13,7 @@
 //! | `request` | what clients ask for and get |
 //! | `command` | the changes that they ask for |
 //! | `history` | the requests and answers of clients, and the laws |
+//! | `plan` | [`Plan`]: what a run is; [`shrink`]: a shorter one that breaks the same law |
 //! | `members` | [`run_members`]: a run of real nodes |
 //! | `toys` | [`run`]: a run of toys |
 
@@ -20,9 +21,11 @@ mod command;
 mod history;
 mod log;
 mod members;
+mod plan;
 mod request;
 mod toys;
 
 pub use history::Ran;
 pub use members::run_members;
+pub use plan::{Fault, Plan, shrink};
 pub use toys::{Mutant, run};

@@ -49,6 +49,8 @@ pub struct LogFaults {
     pub lost_answer: u64,
     /// Requests that are delivered once more later.
     pub duplicate: u64,
+    /// They are delivered once more within this time.
+    pub duplicate_micros_max: u64,
     /// Requests of one sender are delivered in their order, apart from those that are delivered once more.
     pub keeps_order: bool,
 }
@@ -59,6 +61,8 @@ struct Flight {
     side: Side,
     /// True if the sender still waits for the answer.
     is_first: bool,
+    /// It is not delivered before this time.
+    due_micros: i64,
 }
 
 /// A log of one partition.
@@ -101,6 +105,7 @@ impl SimLog {
             record: envelope.to_record(),
             side,
             is_first: true,
+            due_micros: i64::MIN,
         });
         ticket
     }
@@ -110,9 +115,13 @@ impl SimLog {
         self.time_micros = self.time_micros.max(micros);
     }
 
-    /// True if a request is under way.
+    /// True if a request can be delivered now.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.flights.is_empty()
+        self.flights.iter().any(|flight| self.is_due(flight))
+    }
+
+    fn is_due(&self, flight: &Flight) -> bool {
+        flight.due_micros <= self.time_micros
     }
 
     /// Sets the faults from now on.
@@ -133,10 +142,11 @@ impl SimLog {
 
     /// Delivers one of the requests that are under way. Returns false if there are none.
     pub fn step(&mut self) -> bool {
-        if self.flights.is_empty() {
+        let due = (0..self.flights.len()).filter(|index| self.is_due(&self.flights[*index]));
+        let due: Vec<usize> = due.collect();
+        let Some(chosen) = due.get(self.random.below(due.len() as u64) as usize).copied() else {
             return false;
-        }
-        let chosen = self.random.below(self.flights.len() as u64) as usize;
+        };
         let flight = self.flights.remove(self.first_of_sender(chosen));
         let is_cut_off = flight.side == Side::Isolated && self.isolated_at.is_some();
         if is_cut_off || self.happens(self.faults.lost_request) {
@@ -154,8 +164,12 @@ impl SimLog {
             },
         );
         if self.happens(self.faults.duplicate) {
-            let is_first = false;
-            self.flights.push(Flight { is_first, ..flight });
+            let later = self.random.below(self.faults.duplicate_micros_max) as i64;
+            self.flights.push(Flight {
+                is_first: false,
+                due_micros: self.time_micros + later,
+                ..flight
+            });
         }
         true
     }
@@ -230,10 +244,12 @@ impl SimLog {
         self.isolated_at = None;
     }
 
-    /// Deletes the records up to a position, that one included.
-    pub fn trim(&mut self, upto: Position) {
+    /// Deletes the records up to a position, that one included. Returns whether there were any.
+    pub fn trim(&mut self, upto: Position) -> bool {
         let count = usize::try_from(upto.segment.0).unwrap_or(usize::MAX);
+        let before = self.trimmed;
         self.trimmed = self.trimmed.max(count.min(self.records.len()));
+        self.trimmed > before
     }
 }
 
@@ -252,6 +268,7 @@ mod tests {
         lost_request: 5,
         lost_answer: 5,
         duplicate: 5,
+        duplicate_micros_max: 0,
         keeps_order: false,
     };
 

@@ -1,16 +1,21 @@
-//! Runs seeds for as long as asked: `cargo run --release -p ilion-simulation -- simulate --minutes 10 [--from SEED] [--toys]`.
+//! Runs seeds for as long as asked, and shrinks the first run that breaks a law:
+//! `cargo run --release -p ilion-simulation -- simulate --minutes 10 [--from SEED] [--steps N] [--toys]`.
 
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use ilion_env::{Env as _, RealEnv};
-use ilion_simulation::{run, run_members};
+use ilion_histories::Violation;
+use ilion_simulation::{Plan, Ran, run, run_members, shrink};
 
-const USAGE: &str = "usage: simulate --minutes N [--from SEED] [--toys]";
+const USAGE: &str = "usage: simulate --minutes N [--from SEED] [--steps N] [--toys]";
+/// Each run that breaks a law leaves threads behind.
+const RUNS_TO_SHRINK: usize = 100;
 
 struct Wanted {
     minutes: u64,
     from: u64,
+    steps: Option<u64>,
     are_toys: bool,
 }
 
@@ -18,7 +23,7 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted, String>
     if arguments.next().as_deref() != Some("simulate") {
         return Err(USAGE.to_owned());
     }
-    let (mut minutes, mut from, mut are_toys) = (None, 0, false);
+    let (mut minutes, mut from, mut steps, mut are_toys) = (None, 0, None, false);
     while let Some(argument) = arguments.next() {
         let mut number = || -> Result<u64, String> {
             let value = arguments.next().and_then(|value| value.parse().ok());
@@ -27,6 +32,7 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted, String>
         match argument.as_str() {
             "--minutes" => minutes = Some(number()?),
             "--from" => from = number()?,
+            "--steps" => steps = Some(number()?),
             "--toys" => are_toys = true,
             _ => return Err(format!("{argument} is not known; {USAGE}")),
         }
@@ -35,8 +41,18 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted, String>
     Ok(Wanted {
         minutes,
         from,
+        steps,
         are_toys,
     })
+}
+
+/// Runs a plan; a panic breaks a law, too.
+fn run_plan(plan: &Plan, are_toys: bool) -> Result<Ran, Violation> {
+    let ran = catch_unwind(|| match are_toys {
+        true => run(plan.seed, None),
+        false => run_members(plan),
+    });
+    ran.unwrap_or_else(|_| Err(Violation("panic: see above".to_owned())))
 }
 
 fn main() -> ExitCode {
@@ -52,21 +68,20 @@ fn main() -> ExitCode {
     let secs = || (env.monotonic_nanos() - begun_nanos) / 1_000_000_000;
     let (mut seed, mut answered, mut unknown) = (wanted.from, 0, 0);
     while secs() < 60 * wanted.minutes {
-        let ran = catch_unwind(|| match wanted.are_toys {
-            true => run(seed, None),
-            false => run_members(seed),
-        });
-        let Ok(ran) = ran else {
-            eprintln!("SEED={seed} panicked");
-            return ExitCode::FAILURE;
-        };
-        match ran {
+        let mut plan = Plan::of(seed);
+        plan.steps = wanted.steps.unwrap_or(plan.steps);
+        match run_plan(&plan, wanted.are_toys) {
             Ok(ran) => {
                 answered += ran.answered;
                 unknown += ran.unknown;
             }
             Err(violation) => {
-                eprintln!("SEED={seed}: {violation}");
+                eprintln!("{plan}: {violation}");
+                if !wanted.are_toys {
+                    let again = |plan: &Plan| run_plan(plan, false).map(drop);
+                    let (plan, violation) = shrink(plan, violation, RUNS_TO_SHRINK, again);
+                    eprintln!("shrunk to {plan}: {violation}");
+                }
                 return ExitCode::FAILURE;
             }
         }

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `logs` | the logs of a cluster, with faults |
 //! | `world` | a run: its nodes, clients and steps |
+//! | `outages` | nodes that are down, and full disks |
 //! | `ring`, `ring_work` | nodes that join, leave, and are replaced |
 //! | `node` | a node: its disk, and the process on it |
 //! | `shown` | what a node has, as text |
@@ -12,6 +13,7 @@
 
 mod logs;
 mod node;
+mod outages;
 mod ring;
 mod ring_work;
 mod shown;
@@ -22,15 +24,16 @@ use ilion_histories::Violation;
 
 use self::world::World;
 use crate::history::Ran;
+use crate::plan::Plan;
 
 /// Runs a cluster of real nodes, whose clients send CQL.
 ///
 /// # Errors
 /// The law that does not hold.
-pub fn run_members(seed: u64) -> Result<Ran, Violation> {
-    let mut world = World::new(seed);
+pub fn run_members(plan: &Plan) -> Result<Ran, Violation> {
+    let mut world = World::new(plan.clone());
     world.begin()?;
-    for _ in 0..world::STEPS {
+    for _ in 0..plan.steps {
         world.step()?;
     }
     world.settle()?;

@@ -26,6 +26,8 @@ pub enum Request {
     Change(Command),
     /// Read a register at QUORUM.
     Register(u64),
+    /// Read a cell at ONE, of a node that has it.
+    Nearest(u64),
     /// Read a counter at QUORUM.
     Counter(u64),
     /// Change the schema, in one of several ways.

@@ -50,6 +50,7 @@ impl World {
             lost_request: 12,
             lost_answer: 12,
             duplicate: 12,
+            duplicate_micros_max: 0,
             keeps_order: false,
         };
         Self {

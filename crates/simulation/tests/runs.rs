@@ -1,15 +1,18 @@
-//! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one, `SEEDS=n` that many.
+//! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one, `SEEDS=n` that many. Runs of real
+//! nodes also take `STEPS=n` and `WITHOUT=Fault,Fault` (see `Plan`), as the shrunk plan of a violation prints them.
 
 use ilion_histories::Violation;
-use ilion_simulation::{Mutant, Ran, run, run_members};
+use ilion_simulation::{Fault, Mutant, Plan, Ran, run, run_members};
+
+/// A variable of the environment as a number.
+fn number(name: &str) -> Option<u64> {
+    let given = std::env::var(name).ok()?;
+    let number = given.parse();
+    Some(number.unwrap_or_else(|_| panic!("{name}={given} is no number")))
+}
 
 /// Runs these seeds, or those that the environment names. Returns `None` for the latter: nobody knows how much happens in them.
 fn run_all(seeds: std::ops::Range<u64>, run: impl Fn(u64) -> Result<Ran, Violation>) -> Option<Ran> {
-    let number = |name: &str| -> Option<u64> {
-        let given = std::env::var(name).ok()?;
-        let number = given.parse();
-        Some(number.unwrap_or_else(|_| panic!("{name}={given} is no number")))
-    };
     let one = number("SEED").map(|seed| seed..seed + 1);
     let given = one.or(number("SEEDS").map(|count| 0..count));
     let seeds = given.clone().unwrap_or(seeds);
@@ -17,17 +20,21 @@ fn run_all(seeds: std::ops::Range<u64>, run: impl Fn(u64) -> Result<Ran, Violati
     for seed in seeds {
         println!("SEED={seed}");
         let ran = run(seed).unwrap_or_else(|violation| panic!("{violation}"));
-        total.answered += ran.answered;
-        total.unknown += ran.unknown;
-        total.crashes += ran.crashes;
-        total.copies += ran.copies;
-        total.isolations += ran.isolations;
-        total.schemas += ran.schemas;
-        total.joins += ran.joins;
-        total.leaves += ran.leaves;
+        total.add(&ran);
     }
     println!("{total:?}");
     given.is_none().then_some(total)
+}
+
+/// The plan of a seed, as the environment changes it.
+fn plan(seed: u64) -> Plan {
+    let mut plan = Plan::of(seed);
+    plan.steps = number("STEPS").unwrap_or(plan.steps);
+    for name in std::env::var("WITHOUT").iter().flat_map(|names| names.split(',')) {
+        let fault = Fault::named(name).unwrap_or_else(|| panic!("WITHOUT: {name} is no fault"));
+        plan.without.insert(fault);
+    }
+    plan
 }
 
 #[test]
@@ -51,7 +58,7 @@ fn a_hundred_runs_of_toys_keep_the_laws() {
 
 #[test]
 fn runs_of_real_nodes_keep_the_laws() {
-    let Some(total) = run_all(0..20, run_members) else {
+    let Some(total) = run_all(0..20, |seed| run_members(&plan(seed))) else {
         return;
     };
     let Ran {
@@ -62,6 +69,10 @@ fn runs_of_real_nodes_keep_the_laws() {
         schemas,
         joins,
         leaves,
+        outages,
+        retentions,
+        full_disks,
+        nearest,
         ..
     } = total;
     assert!(
@@ -69,11 +80,16 @@ fn runs_of_real_nodes_keep_the_laws() {
         "{total:?}"
     );
     assert!(joins > 10 && leaves > 0, "{total:?}");
+    assert!(
+        outages > 5 && retentions > 5 && full_disks > 5 && nearest > 10,
+        "{total:?}"
+    );
 }
 
 #[test]
 fn a_seed_is_one_run() {
-    let runs = [4, 4, 5].map(|seed| run_members(seed).unwrap_or_else(|violation| panic!("{violation}")));
+    let runs =
+        [4, 4, 5].map(|seed| run_members(&Plan::of(seed)).unwrap_or_else(|violation| panic!("{violation}")));
     assert_eq!(runs[0], runs[1]);
     assert_ne!(runs[0].fingerprint, runs[2].fingerprint);
 }

@@ -9,7 +9,6 @@ use ilion_types::{CqlType, TYPE_DEPTH_MAX, UserType};
 use super::SchemaRow;
 use super::decode_table::{Columns, decode_table, decode_view};
 use crate::names::LOCAL_KEYSPACES;
-use crate::system::system_keyspaces;
 use crate::{
     AggregateSchema, Error, FunctionSchema, IndexKind, IndexSchema, Keyspace, Release, Replication, Schema,
     TableId, TriggerSchema,
@@ -30,15 +29,16 @@ impl Schema {
             .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
         let (mut schema, faults) = decode_keyspaces(rows);
         schema.release = release;
-        for own in system_keyspaces(release) {
-            match schema.keyspaces.get_mut(&own.name) {
+        for (name, own) in Self::with_system_of(release).keyspaces {
+            match schema.keyspaces.get_mut(&name) {
                 None => {
-                    schema.keyspaces.insert(own.name.clone(), Arc::new(own));
+                    schema.keyspaces.insert(name, own);
                 }
                 Some(stored) => {
                     let stored = Arc::make_mut(stored);
-                    for (name, table) in own.tables {
-                        stored.tables.entry(name).or_insert(table);
+                    for (name, table) in &own.tables {
+                        let stored = stored.tables.entry(name.clone());
+                        stored.or_insert_with(|| table.clone());
                     }
                 }
             }

@@ -107,6 +107,12 @@ impl ClusterLogs {
         self.0.lock().log(log).end(Side::Majority).segment.0
     }
 
+    /// Deletes the records of a log below an offset. Returns whether there were any.
+    pub fn delete_below(&self, log: u32, offset: u64) -> bool {
+        // The position of a record is the number of records up to it.
+        self.0.lock().log(log).trim(Position::new(offset, 0))
+    }
+
     /// Cuts off the leader of one log, chosen by this number.
     pub fn isolate(&self, chosen: u64) {
         let mut inner = self.0.lock();
@@ -185,8 +191,7 @@ impl SharedLogs for NodeLogs {
 
     fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError> {
         if self.has_power() {
-            // The position of a record is the number of records up to it.
-            self.logs.0.lock().log(log).trim(Position::new(offset, 0));
+            self.logs.delete_below(log, offset);
         }
         Ok(())
     }

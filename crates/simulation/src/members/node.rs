@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use ilion_cluster::{Endpoint, Location};
+use ilion_cluster::{Endpoint, FEATURE_LEVEL_MAX, Location};
 use ilion_coordinator::ReadOptions;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::turns::Turns;
@@ -43,6 +43,7 @@ pub(super) struct Process {
     pub cluster: QueryProcessor,
     /// The engine's own data.
     pub local: Arc<dyn Store>,
+    pub member: Arc<Member>,
 }
 
 /// The parts of a process that exist so far. It begins with an engine, becomes a member, and then serves clients.
@@ -73,8 +74,12 @@ pub(super) enum Standing {
 pub(super) struct SimNode {
     place: usize,
     replaces: Option<Replaced>,
+    /// It understands the feature level before the newest one only.
+    is_old: bool,
     /// It is not a member any more, or has lost its disk.
     is_gone: bool,
+    /// When it gets power again, by the clock of the logs. `None`: it has power.
+    off_until_micros: Option<i64>,
     cluster: Cluster,
     env: MemEnv,
     logs: NodeLogs,
@@ -95,11 +100,19 @@ fn rule(random: &mut Seeded) -> CrashRule {
 
 impl SimNode {
     /// An empty node, which starts.
-    pub fn new(place: usize, cluster: &Cluster, env: MemEnv, replaces: Option<Replaced>) -> Self {
+    pub fn new(
+        place: usize,
+        cluster: &Cluster,
+        env: MemEnv,
+        replaces: Option<Replaced>,
+        is_old: bool,
+    ) -> Self {
         let mut node = Self {
             place,
             replaces,
+            is_old,
             is_gone: false,
+            off_until_micros: None,
             cluster: cluster.clone(),
             logs: NodeLogs::new(&cluster.logs),
             env,
@@ -113,6 +126,7 @@ impl SimNode {
 
     /// Starts a process on the disk.
     fn start(&mut self) {
+        self.off_until_micros = None;
         self.logs = NodeLogs::new(&self.cluster.logs);
         self.begun = Arc::default();
         let (cluster, env, logs, begun) = (
@@ -153,6 +167,7 @@ impl SimNode {
             trim_records: 20,
             silence_max: Duration::from_secs(2),
             replaces: self.replaces,
+            understands: FEATURE_LEVEL_MAX - u32::from(self.is_old),
             ..MemberOptions::new(host, endpoint, location, "5.0.0")
         }
     }
@@ -276,10 +291,58 @@ impl SimNode {
     }
 
     fn start_on(&mut self, env: MemEnv) {
+        self.stop_on(env);
+        self.start();
+    }
+
+    /// Ends the process. The next one finds this disk.
+    fn stop_on(&mut self, env: MemEnv) {
         self.logs.lose_power();
         self.stop();
         self.env = env;
-        self.start();
+        // Somebody makes room before a node starts again.
+        self.env.set_capacity_bytes(u64::MAX);
+    }
+
+    /// Loses the power, and gets it again at this time of the logs.
+    pub fn lose_power_until(&mut self, random: &mut Seeded, micros: i64) {
+        let after = self.env.crash(rule(random));
+        self.stop_on(after);
+        self.off_until_micros = Some(micros);
+    }
+
+    /// When it gets power again, by the clock of the logs; `None` if it has power.
+    pub fn off_until_micros(&self) -> Option<i64> {
+        self.off_until_micros
+    }
+
+    /// Starts it again, if it has no power.
+    pub fn end_outage(&mut self) {
+        if self.off_until_micros.is_some() && !self.is_gone {
+            self.start();
+        }
+    }
+
+    /// From now on, the disk has no room.
+    pub fn fill_disk(&self) {
+        self.env.set_capacity_bytes(0);
+    }
+
+    /// The disk has room again. A process that could not start without is started again.
+    pub fn make_room(&mut self) {
+        self.env.set_capacity_bytes(u64::MAX);
+        let could_not_start = {
+            let begun = self.begun.lock();
+            begun.engine.is_none() && begun.failure.is_some()
+        };
+        if could_not_start {
+            self.restart();
+        }
+    }
+
+    /// The next process understands the newest feature level.
+    pub fn upgrade(&mut self) {
+        self.is_old = false;
     }
 
     /// The power goes, and the disk is lost.
@@ -322,8 +385,11 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
     if begun.lock().is_over {
         return;
     }
-    let opened = Engine::open(env.shared(), engine_options());
-    let engine = Arc::new(opened.unwrap_or_else(|error| panic!("a node starts after any crash: {error}")));
+    let engine = match Engine::open(env.shared(), engine_options()) {
+        Ok(engine) => Arc::new(engine),
+        Err(error) if env.capacity_bytes() == 0 => return begun.lock().failure = Some(error.to_string()),
+        Err(error) => panic!("a node starts after any crash: {error}"),
+    };
     begun.lock().engine = Some(engine.clone());
     let facts = ClusterFacts {
         name: String::new(),
@@ -344,6 +410,7 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
             let process = Process {
                 cluster: QueryProcessor::new(Arc::new(store), QueryOptions::default()),
                 local,
+                member,
             };
             begun.lock().process = Some(Arc::new(process));
         }

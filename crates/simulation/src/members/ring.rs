@@ -28,7 +28,7 @@ impl World {
         let chosen = places[self.random.below(places.len() as u64) as usize];
         let has_room = self.nodes.len() < PLACES_MAX;
         self.ring_work = match self.random.below(3) {
-            0 if has_room => {
+            0 if has_room && self.is_whole() => {
                 self.note_crash(chosen);
                 self.nodes[chosen].lose_disk();
                 Some(RingWork::IsLost(chosen, self.now_micros()))
@@ -86,7 +86,8 @@ impl World {
         let place = self.nodes.len();
         let env = MemEnv::new(self.random.next_u64());
         env.set_micros(self.now_micros());
-        self.nodes.push(SimNode::new(place, &self.cluster, env, replaces));
+        self.nodes
+            .push(SimNode::new(place, &self.cluster, env, replaces, false));
         place
     }
 
@@ -106,7 +107,7 @@ impl World {
     }
 
     /// The state of the cluster that the node which has read most of the meta log knows.
-    fn newest_state(&self) -> Option<Arc<ClusterState>> {
+    pub fn newest_state(&self) -> Option<Arc<ClusterState>> {
         let members = self.nodes.iter().filter_map(SimNode::member);
         let states = members.filter_map(|member| member.state());
         states.max_by_key(|state| state.position)
@@ -118,7 +119,15 @@ impl World {
         self.ring_work.is_none() && self.newest_state().is_none_or(is_at_rest)
     }
 
-    fn now_micros(&self) -> i64 {
+    /// True if no node is down, and none lacks data: then no data is on one node only.
+    pub fn is_whole(&self) -> bool {
+        self.places().iter().all(|place| {
+            let node = &self.nodes[*place];
+            node.process().is_some() && node.member().is_some_and(|member| member.lacking() == 0)
+        })
+    }
+
+    pub fn now_micros(&self) -> i64 {
         self.cluster.logs.now_micros()
     }
 

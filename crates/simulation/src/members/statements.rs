@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use ilion_query::{Awaited, ClientState, Consistency, Error, ExecuteOptions, Outcome, Value, Values};
+use ilion_types::{Partitioner, Token};
 
 use crate::command::{CELLS, Command};
 use crate::members::node::Process;
@@ -29,6 +30,7 @@ pub(super) fn execute(node: &Process, request: Request) -> (Reply, Option<String
             let found = run(node, &text, &[signed(key)], Consistency::QUORUM);
             found.map(|cells| Reply::Register(last(&cells).map(i64::cast_unsigned)))
         }
+        Request::Nearest(key) => nearest(node, key),
         Request::Counter(key) => {
             let text = "SELECT n FROM ks.counters WHERE k = ?";
             let found = run(node, text, &[signed(key)], Consistency::QUORUM);
@@ -41,6 +43,32 @@ pub(super) fn execute(node: &Process, request: Request) -> (Reply, Option<String
         Err(error) if is_refusal(&error) => (Reply::Refused, None),
         Err(error) => (Reply::Unknown, Some(format!("{request:?}: {error}"))),
     }
+}
+
+/// Reads a cell at ONE. Refused, if the node did not have it all the time: then it asked others, which may be behind it.
+fn nearest(node: &Process, key: u64) -> Result<Reply, Error> {
+    if !is_here(node, key) {
+        return Ok(Reply::Refused);
+    }
+    let text = "SELECT v FROM ks.cells WHERE k = ?";
+    let cells = run(node, text, &[signed(key)], Consistency::ONE)?;
+    Ok(match is_here(node, key) {
+        true => Reply::Register(last(&cells).map(i64::cast_unsigned)),
+        false => Reply::Refused,
+    })
+}
+
+/// Whether the node may answer reads of the tablet that this key is in.
+fn is_here(node: &Process, key: u64) -> bool {
+    let Token::Murmur3(token) = Partitioner::Murmur3.token(&key.to_be_bytes()) else {
+        return false;
+    };
+    let Some(state) = node.member.state() else {
+        return false;
+    };
+    let tablet = state.tablets.of(token);
+    let mut tablets = node.member.facts().tablets.into_iter();
+    tablets.any(|here| here.tablet == tablet && here.is_ready)
 }
 
 fn change(node: &Process, command: Command) -> Result<Reply, Error> {

@@ -18,13 +18,16 @@ use crate::members::logs::ClusterLogs;
 use crate::members::node::{Cluster, SimNode, Standing};
 use crate::members::ring_work::RingWork;
 use crate::members::{shown, statements};
+use crate::plan::{Fault, Plan};
 use crate::request::{Reply, Request};
 
 /// At the beginning. Half of the runs have one node more, which may leave.
 const NODES: usize = 3;
 const CLIENTS: usize = 4;
 const TABLETS: u32 = 4;
-pub(super) const STEPS: u64 = 800;
+/// The longest step; and when the tables are made and the last values are read: so little time passes that no request times out.
+const STEP_MICROS: u64 = 6000;
+const SLOW_MICROS: u64 = 600;
 /// Maximum number of steps in which a cluster must come to rest.
 const STEPS_TO_REST: u64 = 100_000;
 /// States that are kept to be compared.
@@ -34,6 +37,7 @@ const STATES_MAX: usize = 200;
 type Replies = Arc<Mutex<Vec<(u64, (Reply, Option<String>))>>>;
 
 pub(super) struct World {
+    pub plan: Plan,
     pub random: Seeded,
     pub cluster: Cluster,
     pub nodes: Vec<SimNode>,
@@ -49,10 +53,15 @@ pub(super) struct World {
     wanted: [u64; REGISTERS as usize],
     /// The state of the cluster after each record of the meta log.
     states: BTreeMap<u64, Arc<ClusterState>>,
+    /// The last state of each node that was compared.
+    compared: BTreeMap<usize, Arc<ClusterState>>,
+    /// The node that is looked at in the next step.
+    next_look: usize,
 }
 
 impl World {
-    pub fn new(seed: u64) -> Self {
+    pub fn new(plan: Plan) -> Self {
+        let seed = plan.seed;
         let mut random = Seeded::new(seed);
         let nodes = NODES + random.below(2) as usize;
         let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
@@ -63,9 +72,12 @@ impl World {
             tablets: TABLETS,
         };
         let nodes = envs.into_iter().enumerate();
-        let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env, None));
+        // The first node makes the cluster with the level that it understands. Others may join with a newer one.
+        let are_old = random.one_in(2) && plan.has(Fault::OldLevel);
+        let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env, None, are_old));
         Self {
             nodes: nodes.collect(),
+            plan,
             cluster,
             random,
             history: History::default(),
@@ -73,9 +85,11 @@ impl World {
             last_error: None,
             ring_work: None,
             next_value: 1,
-            step_micros_max: 6000,
+            step_micros_max: STEP_MICROS,
             wanted: [0; REGISTERS as usize],
             states: BTreeMap::new(),
+            compared: BTreeMap::new(),
+            next_look: 0,
         }
     }
 
@@ -84,6 +98,7 @@ impl World {
         self.rest("joins", |world| {
             world.nodes.iter().all(|node| node.process().is_some())
         })?;
+        self.step_micros_max = SLOW_MICROS;
         for text in statements::SCHEMA {
             let Some(process) = self.nodes[0].process() else {
                 return Err(Violation("begin: a node has ended".to_owned()));
@@ -105,16 +120,21 @@ impl World {
             engine.is_some_and(|engine| engine.schema().table("ks", "cells").is_some())
         };
         self.rest("tables", |world| world.nodes.iter().all(known))?;
+        let one_in_12 = |fault| if self.plan.has(fault) { 12 } else { 0 };
         self.cluster.logs.set_faults(LogFaults {
-            lost_request: 12,
-            lost_answer: 12,
-            duplicate: 12,
+            lost_request: one_in_12(Fault::Loss),
+            lost_answer: one_in_12(Fault::Loss),
+            duplicate: one_in_12(Fault::Repeat),
+            duplicate_micros_max: 1_000_000,
             keeps_order: true,
         });
+        self.step_micros_max = STEP_MICROS;
         for node in &self.nodes {
             let hour = 3_600_000_000;
-            node.env()
-                .step_clock(self.random.below(2 * hour) as i64 - hour as i64);
+            let micros = self.random.below(2 * hour) as i64 - hour as i64;
+            if self.plan.has(Fault::Clocks) {
+                node.env().step_clock(micros);
+            }
         }
         Ok(())
     }
@@ -171,6 +191,7 @@ impl World {
         let micros = self.random.below(self.step_micros_max) as i64;
         self.cluster.logs.advance_micros(micros);
         self.nodes.iter().for_each(|node| node.advance_micros(micros));
+        self.end_outages();
     }
 
     /// Gives a random task its turn. The node `in_danger` may lose its power meanwhile.
@@ -191,6 +212,7 @@ impl World {
     pub fn step(&mut self) -> Result<(), Violation> {
         let node = self.choose_place();
         let in_danger = self.random.one_in(60).then_some(node);
+        let in_danger = in_danger.filter(|_| self.plan.has(Fault::PowerLoss));
         self.pass_time();
         match self.random.below(400) {
             0..30 => self.ask(node),
@@ -203,16 +225,14 @@ impl World {
                 self.nodes[node].work(&mut self.random);
                 self.recover();
             }
-            390 => {
-                self.nodes[node].crash(&mut self.random);
-                self.note_crash(node);
-            }
-            391 => {
+            390 => self.lose_power(node),
+            391 if self.plan.has(Fault::Isolation) => {
                 self.cluster.logs.isolate(self.random.next_u64());
                 self.history.ran.isolations += 1;
             }
-            392..395 => self.change_ring(),
+            392..395 if self.plan.has(Fault::Ring) => self.change_ring(),
             395 | 396 => self.nodes[node].logs().talk_to(Side::Isolated),
+            397 if self.plan.has(Fault::FullDisk) => self.fill_disk(node),
             _ => self.heal(),
         }
         self.look()
@@ -220,8 +240,9 @@ impl World {
 
     fn heal(&mut self) {
         self.cluster.logs.heal();
-        for node in &self.nodes {
+        for node in &mut self.nodes {
             node.logs().talk_to(Side::Majority);
+            node.make_room();
         }
     }
 
@@ -252,20 +273,28 @@ impl World {
             self.history.answer(client, reply);
             self.last_error = error.or(self.last_error.take());
         }
-        for place in self.places() {
-            match self.nodes[place].standing() {
-                Standing::Goes => self.compare_state(place)?,
-                Standing::HasLeft => {
-                    self.note_end(place);
-                    self.nodes[place].leave();
-                }
-                Standing::IsEarly => self.nodes[place].restart(),
-                Standing::Halted(reason) => {
-                    return Err(Violation(format!("halted: node {place}: {reason}")));
-                }
+        // One node after another: all of them in each step would be a fifth of the time of a run.
+        self.next_look = (self.next_look + 1) % self.nodes.len();
+        self.look_at(self.next_look)?;
+        self.go_on_with_ring();
+        Ok(())
+    }
+
+    fn look_at(&mut self, place: usize) -> Result<(), Violation> {
+        if self.nodes[place].is_gone() {
+            return Ok(());
+        }
+        match self.nodes[place].standing() {
+            Standing::Goes => return self.compare_state(place),
+            Standing::HasLeft => {
+                self.note_end(place);
+                self.nodes[place].leave();
+            }
+            Standing::IsEarly => self.nodes[place].restart(),
+            Standing::Halted(reason) => {
+                return Err(Violation(format!("halted: node {place}: {reason}")));
             }
         }
-        self.go_on_with_ring();
         Ok(())
     }
 
@@ -275,6 +304,10 @@ impl World {
         let Some(state) = state else {
             return Ok(());
         };
+        let before = self.compared.insert(place, state.clone());
+        if before.is_some_and(|before| Arc::ptr_eq(&before, &state)) {
+            return Ok(());
+        }
         let position = state.position.segment.0;
         let other = self.states.entry(position).or_insert_with(|| state.clone());
         if !Arc::ptr_eq(other, &state) && **other != *state {
@@ -293,6 +326,9 @@ impl World {
             return;
         }
         let request = self.choose();
+        if matches!(request, Request::Alter(_)) && !self.plan.has(Fault::Schema) {
+            return;
+        }
         // A node holds a lock while it changes the schema: a task with a second change would block without giving its turn.
         let waiting = self.history.waiting_for(place);
         let is_alter = |request: &Request| matches!(request, Request::Alter(_));
@@ -332,6 +368,7 @@ impl World {
             }
             4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
             5 | 6 => Request::Change(Command::Batch(CELLS, value)),
+            7 if self.random.one_in(2) => Request::Nearest(CELLS[self.random.below(2) as usize]),
             7 => Request::Counter(COUNTER),
             8 => Request::Register(CELLS[self.random.below(2) as usize]),
             _ => Request::Register(key),
@@ -341,17 +378,18 @@ impl World {
     /// Heals everything, waits until all requests are answered and all nodes serve clients, and reads all values through each node.
     pub fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
-        // So slow that no request times out.
-        self.step_micros_max = 600;
+        self.nodes.iter_mut().for_each(SimNode::end_outage);
         self.cluster.logs.set_faults(LogFaults {
             keeps_order: true,
             ..LogFaults::default()
         });
         loop {
+            self.step_micros_max = STEP_MICROS;
             self.rest("settles", |world| {
                 let serves = |place: &usize| world.nodes[*place].process().is_some();
                 world.history.waiting() == 0 && world.is_ring_at_rest() && world.places().iter().all(serves)
             })?;
+            self.step_micros_max = SLOW_MICROS;
             let (places, unknown) = (self.places(), self.history.ran.unknown);
             for place in &places {
                 let keys = (0..REGISTERS).chain(CELLS).map(Request::Register);

@@ -111,7 +111,9 @@ impl Node {
     pub fn begin(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
         let mut command = match request {
             Request::Change(command) => command,
-            Request::Register(_) | Request::Counter(_) | Request::Alter(_) => Command::Barrier,
+            Request::Register(_) | Request::Nearest(_) | Request::Counter(_) | Request::Alter(_) => {
+                Command::Barrier
+            }
         };
         if command == Command::Barrier && self.is(Mutant::NoBarrier) {
             return Some(self.read(request));
@@ -227,7 +229,7 @@ impl Node {
 
     fn read(&self, request: Request) -> Reply {
         match request {
-            Request::Register(key) => Reply::Register(self.data.register(key)),
+            Request::Register(key) | Request::Nearest(key) => Reply::Register(self.data.register(key)),
             Request::Counter(key) => Reply::Counter(self.data.counter(key)),
             Request::Change(_) | Request::Alter(_) => Reply::Unknown,
         }

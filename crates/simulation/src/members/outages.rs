@@ -1,0 +1,96 @@
+//! Outages during a run: nodes that lose their power, perhaps for a while in which logs delete what they have not read, and disks that are
+//! full.
+
+use ilion_cluster::{ClusterState, META_TABLET, Node};
+
+use super::ring_work::host_of;
+use super::world::World;
+use crate::plan::Fault;
+
+/// Maximum length of an outage: longer than `down_max` of the cluster, after which the others trim the logs.
+const OUTAGE_MICROS_MAX: u64 = 1_500_000;
+
+impl World {
+    /// A node loses its power. In half of the cases it stays down for a while, unless another one is down: most requests would fail.
+    pub fn lose_power(&mut self, place: usize) {
+        if !self.plan.has(Fault::PowerLoss) {
+            return;
+        }
+        let is_short = self.random.one_in(2) || !self.plan.has(Fault::Outage);
+        let micros = self.random.below(OUTAGE_MICROS_MAX) as i64;
+        let others = self.nodes.iter().any(|node| node.off_until_micros().is_some());
+        self.note_crash(place);
+        if self.random.one_in(2) {
+            self.nodes[place].upgrade();
+        }
+        if is_short || others || !self.is_whole() {
+            self.nodes[place].crash(&mut self.random);
+            return;
+        }
+        self.history.ran.outages += 1;
+        let until = self.now_micros() + micros;
+        self.nodes[place].lose_power_until(&mut self.random, until);
+    }
+
+    /// Starts the nodes whose outage is over.
+    pub fn end_outages(&mut self) {
+        let now = self.now_micros();
+        for place in 0..self.nodes.len() {
+            if self.nodes[place]
+                .off_until_micros()
+                .is_some_and(|until| until <= now)
+            {
+                if self.plan.has(Fault::Retention) && self.random.one_in(2) {
+                    self.delete_what_is_old(place);
+                }
+                self.nodes[place].end_outage();
+            }
+        }
+    }
+
+    /// Deletes the beginnings of logs, as if the time for which they are kept had passed: the meta log up to exactly what the node has
+    /// saved, and each tablet up to what two replicas have on disk. One of them may lose its disk.
+    fn delete_what_is_old(&mut self, place: usize) {
+        let Some(state) = self.newest_state() else {
+            return;
+        };
+        let host = host_of(place);
+        let node = state.members.iter().find(|(_, member)| member.host == host);
+        let Some(node) = node.map(|(node, _)| *node) else {
+            return;
+        };
+        let upto = tablets_upto(&state).into_iter().chain(meta_upto(&state, node));
+        for (log, end) in upto {
+            self.history.ran.retentions += u32::from(self.cluster.logs.delete_below(log, end));
+        }
+    }
+
+    /// The disk of a node has no room for some time.
+    pub fn fill_disk(&mut self, place: usize) {
+        if self.nodes[place].off_until_micros().is_none() {
+            self.nodes[place].fill_disk();
+            self.history.ran.full_disks += 1;
+        }
+    }
+}
+
+/// Up to where each tablet is on the disks of at least two of its replicas.
+fn tablets_upto(state: &ClusterState) -> Vec<(u32, u64)> {
+    let replicas = state.all_replicas(ilion_cluster::Moment::Now).into_iter();
+    let upto = replicas.map(|(tablet, nodes)| {
+        let mut ends: Vec<u64> = nodes
+            .into_iter()
+            .map(|node| state.flushed(tablet, node).segment.0)
+            .collect();
+        ends.sort_unstable();
+        (tablet, ends.iter().rev().nth(1).copied().unwrap_or(0))
+    });
+    upto.collect()
+}
+
+/// Up to where a node has saved the meta log, if there is a newer snapshot for those that have saved less.
+fn meta_upto(state: &ClusterState, node: Node) -> Option<(u32, u64)> {
+    let end = state.flushed(META_TABLET, node).segment.0;
+    let snapshot = state.newest_snapshot()?.segment.0;
+    (end <= snapshot).then_some((META_TABLET, end))
+}
