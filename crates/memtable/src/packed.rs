@@ -87,10 +87,9 @@ impl Packed {
         let values = reading.values(&mut parts);
         let liveness = reading.liveness();
         Row {
-            clustering: Clustering::new(values),
             liveness,
-            deletion: DeletionTime::LIVE,
             columns: reading.columns(&liveness, &mut parts),
+            ..Row::empty(Clustering::new(values))
         }
     }
 
