@@ -86,11 +86,8 @@ impl Packed {
         let mut reading = PackedReader::of(&self.0);
         let values = reading.values(&mut parts);
         let liveness = reading.liveness();
-        Row {
-            liveness,
-            columns: reading.columns(&liveness, &mut parts),
-            ..Row::empty(Clustering::new(values))
-        }
+        let columns = reading.columns(&liveness, &mut parts);
+        Row::live(Clustering::new(values), liveness, columns)
     }
 
     /// The cells of the row in these columns.

@@ -4,7 +4,7 @@
 //! handles only these, and keeps its state in registers. Rows that are rare, cut off or damaged are left to the general decoder, which
 //! reports errors.
 
-use ilion_rows::{Clustering, ColumnData, Liveness, NO_TIMESTAMP, Row, Values};
+use ilion_rows::{Clustering, Liveness, NO_TIMESTAMP, Row, Values};
 
 use super::RowFormat;
 use super::body::BodyDecoder;
@@ -112,14 +112,14 @@ impl RowFormat {
             }
         };
         if let Some(index) = stopped_at {
-            let row = inserted(clustering, row_micros, cells);
+            let row = Row::live(clustering, Liveness::live(row_micros), cells);
             return self.rest_of_row(flags, missing, index, input, row);
         }
         if input.remaining() != 0 || cells.len() != present {
             return None;
         }
         self.regulars.put_in_order(&mut cells);
-        Some(inserted(clustering, row_micros, cells))
+        Some(Row::live(clustering, Liveness::live(row_micros), cells))
     }
 
     /// Decodes the remaining columns, from the first one with other times on.
@@ -140,14 +140,5 @@ impl RowFormat {
         let decoder = self.decoder(flags).resumed(row.liveness);
         decoder.decode_from(from, &mut input, &subset, &mut row).ok()?;
         Some(row)
-    }
-}
-
-#[inline]
-fn inserted(clustering: Clustering, row_micros: i64, columns: Vec<ColumnData>) -> Row {
-    Row {
-        liveness: Liveness::live(row_micros),
-        columns,
-        ..Row::empty(clustering)
     }
 }
