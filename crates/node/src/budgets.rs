@@ -169,10 +169,10 @@ mod tests {
         assert_eq!(need, [true, false, false, false, false, false]);
     }
 
-    /// The table of docs/operating.md.
+    /// The table of docs/capacity.md.
     #[test]
     fn the_document_says_what_each_gets() {
-        let document = include_str!("../../../docs/operating.md");
+        let document = include_str!("../../../docs/capacity.md");
         let all = MACHINES_GIB.map(of_machine);
         let mebibytes = |bytes: u64| (bytes + (1 << 19)) >> 20;
         let mut names: Vec<&str> = all[0].named().map(|(name, _)| name).to_vec();
