@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use bytes::Bytes;
-use ilion_rows::{CellRef, ComplexColumn, Data, EntryRow, Liveness, PlainRow, Row};
+use ilion_rows::{CellRef, ComplexColumn, Data, DeletionTime, EntryRow, Liveness, PlainRow, Row};
 use ilion_schema::ColumnId;
 
 use crate::row::format::state::RowState;
@@ -71,10 +71,7 @@ impl<'b> RowSource for SeenRow<'_, 'b> {
 
     #[inline]
     fn state(&self) -> RowState {
-        RowState {
-            liveness: Liveness::live(self.written_micros),
-            ..RowState::NONE
-        }
+        RowState::new(Liveness::live(self.written_micros), DeletionTime::LIVE)
     }
 
     #[inline]
@@ -95,13 +92,8 @@ impl<'e> RowSource for EntryRow<'e> {
     }
 
     #[inline]
-    #[expect(clippy::needless_update, reason = "more fields may come")]
     fn state(&self) -> RowState {
-        RowState {
-            liveness: self.liveness,
-            deletion: self.deletion,
-            ..RowState::NONE
-        }
+        RowState::new(self.liveness, self.deletion)
     }
 
     #[inline]

@@ -208,13 +208,16 @@ pub(crate) struct RowState {
 }
 
 impl RowState {
-    pub(in crate::row) const NONE: Self = Self {
-        liveness: Liveness::NONE,
-        deletion: DeletionTime::LIVE,
-    };
+    pub(in crate::row) const NONE: Self = Self::new(Liveness::NONE, DeletionTime::LIVE);
 
     /// Maximum length of an encoded state: five times.
     pub(in crate::row) const BYTES_MAX: usize = 5 * VINT_BYTES_MAX;
+
+    /// The state of a row that has nothing else.
+    #[inline]
+    pub(in crate::row) const fn new(liveness: Liveness, deletion: DeletionTime) -> Self {
+        Self { liveness, deletion }
+    }
 
     #[inline]
     pub(in crate::row) fn of(row: &Row) -> Self {
@@ -319,8 +322,8 @@ pub struct Field {
     pub show: fn(u64, &EncodingStats) -> String,
 }
 
-/// The fields of the state of a row with these flags, in the order in which they are stored.
-pub fn fields_of_state(first: u8, _extended: u8) -> Vec<Field> {
+/// The fields of the state of a row with these two bytes of flags, in the order in which they are stored.
+pub fn fields_of_state([first, _]: [u8; 2]) -> Vec<Field> {
     let mut fields = Vec::new();
     let mut add = |name, show| fields.push(Field { name, show });
     if first & HAS_TIMESTAMP != 0 {
@@ -358,12 +361,11 @@ mod tests {
             Liveness::expiring(micros, 60, 1_700_000_060),
         ] {
             for deletion in [DeletionTime::LIVE, deleted] {
-                let state = RowState { liveness, deletion };
-                let [first, extended] = state.flags().0.to_le_bytes();
+                let state = RowState::new(liveness, deletion);
                 let mut out = Writer::new();
                 state.encode(&times, &mut out);
                 let mut input = Reader::new(out.as_slice());
-                let shown = fields_of_state(first, extended)
+                let shown = fields_of_state(state.flags().0.to_le_bytes())
                     .iter()
                     .map(|field| (field.show)(input.uvint().unwrap(), &EncodingStats::NONE))
                     .collect::<Vec<_>>();

@@ -1,12 +1,12 @@
 //! Rows and markers, byte by byte.
 
 use ilion_rows::{BoundKind, paths};
-use ilion_sstable::HeaderColumn;
 use ilion_sstable::row_format::unfiltered_flag::{HAS_ALL_COLUMNS, HAS_COMPLEX_DELETION, HAS_EXTENSION};
 use ilion_sstable::row_format::{
-    BITMAP_COLUMNS, Field, VALUES_PER_HEADER, cell_flag, extended_flag, fields_of_state, show_local_time,
+    BITMAP_COLUMNS, VALUES_PER_HEADER, cell_flag, extended_flag, fields_of_state, show_local_time,
     show_timestamp, show_ttl, unfiltered_flag,
 };
+use ilion_sstable::{EncodingStats, HeaderColumn};
 use ilion_types::{CqlType, hex};
 
 use super::Annotator;
@@ -57,7 +57,7 @@ impl Annotator<'_> {
         self.bytes.indent();
         let extended = self.bytes.flags("more flags", extended_flag_names)?;
         let columns = self.header.statics.clone();
-        self.body(flags, extended, &columns, 0)?;
+        self.body([flags, extended], &columns, 0)?;
         self.bytes.outdent();
         *previous = position;
         Ok(())
@@ -71,7 +71,7 @@ impl Annotator<'_> {
         let count = self.header.clustering_types.len();
         self.clustering(count)?;
         let columns = self.header.regulars.clone();
-        self.body(flags, extended, &columns, position - previous)
+        self.body([flags, extended], &columns, position - previous)
     }
 
     pub(super) fn marker(&mut self, position: u64, previous: u64) -> anyhow::Result<()> {
@@ -173,49 +173,26 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    fn field(&mut self, field: Field) -> anyhow::Result<()> {
+    /// Reads and prints a vint.
+    fn vint(&mut self, name: &str, show: fn(u64, &EncodingStats) -> String) -> anyhow::Result<()> {
         let least = self.header.stats;
-        self.bytes
-            .uvint(field.name, |stored| (field.show)(stored, &least))?;
-        Ok(())
-    }
-
-    fn timestamp(&mut self, name: &str) -> anyhow::Result<()> {
-        let least = self.header.stats;
-        self.bytes.uvint(name, |stored| show_timestamp(stored, &least))?;
-        Ok(())
-    }
-
-    fn local_time(&mut self, name: &str) -> anyhow::Result<()> {
-        let least = self.header.stats;
-        self.bytes.uvint(name, |stored| show_local_time(stored, &least))?;
-        Ok(())
-    }
-
-    fn ttl(&mut self) -> anyhow::Result<()> {
-        let least = self.header.stats;
-        self.bytes.uvint("TTL", |stored| show_ttl(stored, &least))?;
+        self.bytes.uvint(name, |stored| show(stored, &least))?;
         Ok(())
     }
 
     fn deletion(&mut self, name: &str) -> anyhow::Result<()> {
-        self.timestamp(&format!("{name}: marked at"))?;
-        self.local_time(&format!("{name}: local time"))
+        self.vint(&format!("{name}: marked at"), show_timestamp)?;
+        self.vint(&format!("{name}: local time"), show_local_time)
     }
 
-    fn body(
-        &mut self,
-        flags: u8,
-        extended: u8,
-        columns: &[HeaderColumn],
-        previous_size: u64,
-    ) -> anyhow::Result<()> {
+    fn body(&mut self, flags: [u8; 2], columns: &[HeaderColumn], previous_size: u64) -> anyhow::Result<()> {
         let size = self.bytes.count("size of the row's body")?;
         let end = self.bytes.position().saturating_add(size);
         self.previous_size(previous_size)?;
-        for field in fields_of_state(flags, extended) {
-            self.field(field)?;
+        for field in fields_of_state(flags) {
+            self.vint(field.name, field.show)?;
         }
+        let [flags, _] = flags;
         let present = match flags & HAS_ALL_COLUMNS != 0 {
             true => (0..columns.len()).collect(),
             false => self.subset(columns)?,
@@ -295,15 +272,16 @@ impl Annotator<'_> {
             .flags(&format!("{}: cell flags", column.name), cell_flag_names)?;
         self.bytes.indent();
         if flags & cell_flag::USES_ROW_TIMESTAMP == 0 {
-            self.timestamp("timestamp")?;
+            self.vint("timestamp", show_timestamp)?;
         }
         if flags & cell_flag::USES_ROW_TTL == 0 {
             if flags & (cell_flag::IS_DELETED | cell_flag::IS_EXPIRING) != 0 {
                 let is_deleted = flags & cell_flag::IS_DELETED != 0;
-                self.local_time(if is_deleted { "deleted at" } else { "expires at" })?;
+                let name = if is_deleted { "deleted at" } else { "expires at" };
+                self.vint(name, show_local_time)?;
             }
             if flags & cell_flag::IS_EXPIRING != 0 {
-                self.ttl()?;
+                self.vint("TTL", show_ttl)?;
             }
         }
         let mut path = ::bytes::Bytes::new();
