@@ -5,8 +5,9 @@
 //! state := [ts] [ttl expires:secs] [deletion]     the start of a row's body, in this order
 //! ```
 //!
-//! Encoders, decoders, plain rows and tools take the state from here. So a new field of a row needs only a flag, a member of
-//! [`RowState`] and of [`Row`], and its lines in this file; and a line in each printer of rows (`dump`).
+//! Encoders, decoders, plain rows and tools take the state from here. So a new field of a row needs a flag, a member of [`RowState`]
+//! and of [`Row`], its lines in this file, a rule for merges (`Row::merge`), and a line in each printer of rows (`dump`). Rows with its
+//! flag are not plain: a copy of a plain row would lose it.
 
 use ilion_codec::Append;
 use ilion_rows::{DeletionTime, Liveness, NO_TIMESTAMP, NO_TTL, Row};
