@@ -59,7 +59,7 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    pub fn of(settings: &Settings, machine: u64) -> Self {
+    pub(crate) fn of(settings: &Settings, machine: u64) -> Self {
         let chosen = |size: Option<Size>, auto: u64| size.map_or(auto, |size| size.0);
         let memtables = (machine / 4).clamp(*MEMTABLES_AUTO.start(), *MEMTABLES_AUTO.end());
         let sorted_views = machine / 80;
@@ -116,7 +116,7 @@ impl Budgets {
     }
 
     /// Logs the limits. Warns if their sum exceeds nine tenths of the machine's memory.
-    pub fn tell(&self) {
+    pub(crate) fn tell(&self) {
         let mebibytes = |bytes: u64| bytes >> 20;
         tracing::info!(
             memtables_mib = mebibytes(self.memtables),

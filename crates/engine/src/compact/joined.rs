@@ -22,7 +22,7 @@ impl Joined {
     }
 
     /// Pairs of a number of inputs and the count of partitions that were in that many inputs; without counts of 0.
-    pub fn counts(&self) -> Vec<(u32, u64)> {
+    pub(crate) fn counts(&self) -> Vec<(u32, u64)> {
         let counts = (1..).zip(self.0.iter().map(|count| count.load(Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
