@@ -53,7 +53,7 @@ pub struct Statement {
 
 impl Statement {
     /// The statement for Cassandra, in which functions have bodies in Java.
-    pub fn for_cassandra(&self) -> Self {
+    pub(crate) fn for_cassandra(&self) -> Self {
         let mut statement = self.clone();
         if let Some(java) = &self.directives.java
             && let Some(end) = self.text.find("LANGUAGE lua")
@@ -177,7 +177,7 @@ impl Script {
     }
 
     /// The statements, mutable.
-    pub fn statements_mut(&mut self) -> impl Iterator<Item = &mut Statement> {
+    pub(crate) fn statements_mut(&mut self) -> impl Iterator<Item = &mut Statement> {
         self.pieces.iter_mut().filter_map(|piece| match piece {
             Piece::Statement(_, statement) => Some(statement),
             Piece::Line(_) => None,

@@ -28,7 +28,7 @@ impl Files {
     ///
     /// # Errors
     /// The directory or the file cannot be created or read.
-    pub fn open(env: Arc<dyn Env>, directory: &Path, limits: Limits) -> Result<Self> {
+    pub(crate) fn open(env: Arc<dyn Env>, directory: &Path, limits: Limits) -> Result<Self> {
         let mut files = Self {
             env,
             directory: directory.to_path_buf(),
@@ -46,7 +46,7 @@ impl Files {
     ///
     /// # Errors
     /// A step failed; the log goes on in the old or the new file.
-    pub fn roll_before(&mut self, more_bytes: usize) -> Result<()> {
+    pub(crate) fn roll_before(&mut self, more_bytes: usize) -> Result<()> {
         let now_secs = self.env.now_secs();
         let Some(current) = &self.current else {
             return Ok(());
@@ -65,7 +65,7 @@ impl Files {
     ///
     /// # Errors
     /// None of the lines is in the file, unless they could not be removed again, or the process crashes.
-    pub fn append(&mut self, lines: &[u8]) -> Result<()> {
+    pub(crate) fn append(&mut self, lines: &[u8]) -> Result<()> {
         let current = self.current()?;
         let start = current.file.position();
         let appended = current.file.append(lines);
@@ -81,7 +81,7 @@ impl Files {
     ///
     /// # Errors
     /// A power loss may lose them.
-    pub fn sync(&mut self) -> Result<()> {
+    pub(crate) fn sync(&mut self) -> Result<()> {
         self.current
             .as_mut()
             .map_or(Ok(()), |current| current.file.sync())

@@ -59,7 +59,7 @@ impl State {
 }
 
 impl Queue {
-    pub fn new(bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
             state: Mutex::default(),
@@ -69,7 +69,7 @@ impl Queue {
     }
 
     /// Queues a line if there is room.
-    pub fn put_now(&self, line: &[u8]) -> Put {
+    pub(crate) fn put_now(&self, line: &[u8]) -> Put {
         let mut state = self.state.lock();
         if state.is_closed || !state.has_room(line.len(), self.bytes_max) {
             self.has_lines.notify_one();
@@ -80,7 +80,7 @@ impl Queue {
     }
 
     /// Queues a line; waits for room.
-    pub fn put(&self, line: &[u8]) -> Put {
+    pub(crate) fn put(&self, line: &[u8]) -> Put {
         let mut state = self.state.lock();
         while !state.is_closed && !state.has_room(line.len(), self.bytes_max) {
             self.has_lines.notify_one();
@@ -106,7 +106,7 @@ impl Queue {
 
     /// Takes all lines; waits for the first line, and a moment for more. `lines` gives its buffer back to the queue.
     /// Returns false if the queue is closed and empty.
-    pub fn take(&self, lines: &mut Vec<u8>) -> bool {
+    pub(crate) fn take(&self, lines: &mut Vec<u8>) -> bool {
         lines.clear();
         lines.shrink_to(KEPT_CAPACITY);
         let mut state = self.state.lock();
@@ -130,14 +130,14 @@ impl Queue {
     }
 
     /// Refuses further lines; those that are queued are still taken.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.has_lines.notify_all();
         self.has_room.notify_all();
     }
 
     /// Bytes of the lines in memory: those that wait and those that are being written.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.state.lock().bytes()
     }
 }

@@ -46,7 +46,7 @@ mod view;
 mod window;
 
 pub use apply::{Applied, Effect, Entry, Halt, apply};
-pub use consistency::{Unavailable, needs, suffices};
+pub use consistency::needs;
 pub use fields::Endpoint;
 pub use levels::{FEATURE_LEVEL_MAX, Feature};
 pub use logged_snapshot::{SNAPSHOT_PARTS_MAX, SnapshotPart};
@@ -55,8 +55,8 @@ pub use record::{Change, Join, RECORD_BYTES_MAX, Record, SchemaRecord, Takes, Un
 pub use refusal::Refusal;
 pub use router::Router;
 pub use snapshot::SnapshotError;
-pub use state::{ClusterState, MEMBERS_MAX, Member, Moment, Phase, SchemaState, Transition, TransitionKind};
+pub use state::{ClusterState, Member, Moment, Phase, SchemaState, Transition, TransitionKind};
 pub use tablets::{META_TABLET, TABLETS_MAX, Tablets};
 pub use traffic::{Traffic, Volume};
 pub use view::{ClusterView, Eyes, MemberChange, MemberView};
-pub use window::{Admission, INCARNATIONS_MAX, WINDOW, Windows};
+pub use window::{Admission, WINDOW, Windows};

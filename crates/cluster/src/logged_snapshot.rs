@@ -66,12 +66,12 @@ struct Open {
 
 impl Snapshots {
     /// The last record that the newest whole snapshot knows of. `None`: there is no snapshot.
-    pub fn newest(&self) -> Option<Position> {
+    pub(crate) fn newest(&self) -> Option<Position> {
         self.whole
     }
 
     /// Notes a part. `last` is the last record before it.
-    pub fn add(&mut self, sender: Node, part: &SnapshotPart, last: Position) -> Result<(), Refusal> {
+    pub(crate) fn add(&mut self, sender: Node, part: &SnapshotPart, last: Position) -> Result<(), Refusal> {
         let is_valid = part.part < part.parts
             && part.parts <= SNAPSHOT_PARTS_MAX
             && part.position < last
@@ -107,7 +107,7 @@ impl Snapshots {
         Ok(())
     }
 
-    pub fn encode(&self, out: &mut Writer) {
+    pub(crate) fn encode(&self, out: &mut Writer) {
         encode_option(self.whole, out, encode_place);
         encode_option(self.open.as_ref(), out, |open, out| {
             out.u32(open.sender);
@@ -117,7 +117,7 @@ impl Snapshots {
         });
     }
 
-    pub fn decode(input: &mut Reader<'_>) -> Result<Self, CodecError> {
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, CodecError> {
         Ok(Self {
             whole: decode_option(input, decode_place)?,
             open: decode_option(input, |input| {

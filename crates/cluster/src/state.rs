@@ -20,7 +20,7 @@ use crate::tablets::{META_TABLET, Tablets};
 use crate::window::Windows;
 
 /// Maximum number of members, joining ones included.
-pub const MEMBERS_MAX: usize = 1024;
+pub(crate) const MEMBERS_MAX: usize = 1024;
 
 /// Counters stay below this: no cluster counts that far, but damaged bytes may have any number.
 const COUNTER_MAX: u64 = 1 << 62;

@@ -208,7 +208,7 @@ impl MemberView {
     }
 
     /// Whether it is a member that answers reads.
-    pub fn has_joined(&self) -> bool {
+    pub(crate) fn has_joined(&self) -> bool {
         self.phase != Phase::Joining
     }
 }

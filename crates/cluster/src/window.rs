@@ -25,7 +25,7 @@ pub const WINDOW: u64 = 1024;
 
 /// Incarnations of a node that are remembered. By the time a node has been started this often, the first of these processes ended long
 /// ago; also, a process that reads of a newer incarnation stops.
-pub const INCARNATIONS_MAX: usize = 8;
+pub(crate) const INCARNATIONS_MAX: usize = 8;
 
 const WORDS: usize = (WINDOW / 64) as usize;
 

@@ -15,7 +15,7 @@ use ilion_schema::TableSchema;
 use crate::answer::{Answer, ReplicaError};
 use crate::command::{PageSize, Read, SearchFrom};
 use crate::reads::Reads;
-use crate::route::{Failures, Part};
+use crate::route::{Failures, SubRange};
 use crate::serve::has_clustering;
 
 /// Each page has this many times the places of the page before.
@@ -36,7 +36,7 @@ struct LocalSource {
 }
 
 struct RemoteSource {
-    part: Part,
+    part: SubRange,
     places: VecDeque<Place>,
     is_last: bool,
     page_size: PageSize,
@@ -82,7 +82,7 @@ impl ClusterCandidates {
     }
 
     /// Plans the next part; `None` at the end of the range.
-    fn next_part(&mut self) -> Result<Option<Part>, ReadError> {
+    fn next_part(&mut self) -> Result<Option<SubRange>, ReadError> {
         let Some(range) = self.rest.take() else {
             return Ok(None);
         };
@@ -100,8 +100,8 @@ impl ClusterCandidates {
     }
 
     /// Makes the search plan the rest of a part again, from `start` on, without the replica that failed.
-    fn plan_again(&mut self, part: Part, start: KeyBound, error: ReplicaError) {
-        let Part {
+    fn plan_again(&mut self, part: SubRange, start: KeyBound, error: ReplicaError) {
+        let SubRange {
             node,
             range,
             versions,

@@ -16,7 +16,7 @@ use ilion_rows::{
 use crate::command::Resume;
 use crate::open::{Span, open};
 use crate::reads::Reads;
-use crate::route::{Failures, Part};
+use crate::route::{Failures, SubRange};
 use crate::stream::{Broken, RemoteStream};
 use crate::target::Target;
 
@@ -32,7 +32,7 @@ enum Stream {
 
 /// A part that this node answers from its own data.
 struct LocalStream {
-    part: Part,
+    part: SubRange,
     span: Span,
     resume: Option<Resume>,
     /// `None` before the stream is reached.

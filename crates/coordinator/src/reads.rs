@@ -20,7 +20,7 @@ use crate::client::{Pending, ReplicaClient};
 use crate::command::{PageSize, Read, ReadCommand};
 use crate::level::Level;
 use crate::membership::{Membership, Topology, Versions};
-use crate::route::{Chooser, Failures, Part};
+use crate::route::{Chooser, Failures, SubRange};
 use crate::serve::ReplicaReader;
 use crate::speculation::Latencies;
 
@@ -144,7 +144,7 @@ impl Reads {
         table: &TableSchema,
         range: &KeyRange,
         failures: &Failures,
-    ) -> Result<Vec<Part>, ReadError> {
+    ) -> Result<Vec<SubRange>, ReadError> {
         self.choose(table, failures, |chooser| {
             let (mut parts, mut rest) = (Vec::new(), Some(range.clone()));
             while let Some(range) = rest.take() {

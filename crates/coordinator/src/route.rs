@@ -17,7 +17,7 @@ pub(crate) type Failures = BTreeMap<Node, ReplicaError>;
 
 /// A part of a range that one replica answers.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct SubRange {
     pub node: Node,
     pub range: KeyRange,
     /// The tablets that the range touches.
@@ -74,7 +74,7 @@ impl Chooser<'_> {
         &self,
         range: &KeyRange,
         count_max: u32,
-    ) -> Result<Option<(Part, Option<KeyRange>)>, ReadError> {
+    ) -> Result<Option<(SubRange, Option<KeyRange>)>, ReadError> {
         let tablets = self.topology.tablets();
         let whole = tablets_of(range, tablets).unwrap_or(0..0);
         let Some(first) = whole.clone().next() else {
@@ -93,7 +93,7 @@ impl Chooser<'_> {
             start: end.clone(),
             end: range.end.clone(),
         });
-        let part = Part {
+        let part = SubRange {
             node,
             range: KeyRange {
                 start: range.start.clone(),

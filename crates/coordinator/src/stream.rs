@@ -16,7 +16,7 @@ use crate::membership::Versions;
 use crate::open::Span;
 use crate::race::Sent;
 use crate::reads::Reads;
-use crate::route::{Failures, Part};
+use crate::route::{Failures, SubRange};
 use crate::target::Target;
 
 /// Pages grow by this factor.
@@ -62,7 +62,7 @@ pub(crate) struct RemoteStream {
 
 impl RemoteStream {
     /// A stream that begins where an earlier one ended. Within a partition, it stands in that partition.
-    pub fn new(part: Part, span: Span, resume: Option<Resume>, page_first: PageSize) -> Self {
+    pub fn new(part: SubRange, span: Span, resume: Option<Resume>, page_first: PageSize) -> Self {
         let current = match &resume {
             Some(Resume::Within(key, _)) => Some(key.clone()),
             _ => None,

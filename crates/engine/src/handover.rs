@@ -19,7 +19,7 @@ impl<T> Default for Handover<T> {
 
 impl<T> Handover<T> {
     /// Creates the queue, and returns the end that the thread receives from.
-    pub fn begin(&self) -> Receiver<Option<T>> {
+    pub(crate) fn begin(&self) -> Receiver<Option<T>> {
         let (sender, queue) = unbounded();
         // Called once, when the engine starts its threads.
         let _ = self.queue.set(sender);
@@ -27,14 +27,14 @@ impl<T> Handover<T> {
     }
 
     /// Ends the thread after it has dropped all values sent before.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         if let Some(queue) = self.queue.get() {
             let _ = queue.send(None);
         }
     }
 
     /// Passes a value to the thread. If there is no thread, or it has ended, the caller drops the value here.
-    pub fn send(&self, obsolete: T) {
+    pub(crate) fn send(&self, obsolete: T) {
         if let Some(queue) = self.queue.get() {
             let _ = queue.send(Some(obsolete));
         }

@@ -35,7 +35,7 @@ pub struct Load {
     copied: Option<Arc<BTreeSet<u32>>>,
     descriptor: Descriptor,
     // Declared before the directory, so that its files are closed before that is removed.
-    parts: Vec<Part>,
+    parts: Vec<ReceivedComponent>,
     _directory: ScratchDirectory,
 }
 
@@ -68,7 +68,7 @@ impl Drop for ScratchDirectory {
 }
 
 /// A component that is being received.
-struct Part {
+struct ReceivedComponent {
     component: Component,
     bytes: u64,
     received: u64,
@@ -275,14 +275,14 @@ fn parts_of(
     directory: &Arc<Path>,
     name: &str,
     components: &[(&str, u64)],
-) -> Result<(Descriptor, Vec<Part>)> {
+) -> Result<(Descriptor, Vec<ReceivedComponent>)> {
     let refuse = |reason: String| Err(Error::Refused(reason));
     if components.len() > COMPONENTS_MAX {
         return refuse(format!("{name} has more than {COMPONENTS_MAX} components"));
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-_.".contains(&byte);
     let mut found: Option<Descriptor> = None;
-    let mut parts: Vec<Part> = Vec::with_capacity(components.len());
+    let mut parts: Vec<ReceivedComponent> = Vec::with_capacity(components.len());
     for (component, bytes) in components {
         let file = format!("{name}-{component}");
         // The name becomes the name of a file, so it must be a plain one.
@@ -298,7 +298,7 @@ fn parts_of(
             return refuse(format!("{file} is announced twice"));
         }
         found = Some(descriptor);
-        parts.push(Part {
+        parts.push(ReceivedComponent {
             component,
             bytes: *bytes,
             received: 0,

@@ -99,3 +99,32 @@ impl Cursor for OverRanges {
 
     ilion_rows::cursor_methods!(without: lower_bound peek);
 }
+
+#[cfg(test)]
+mod tests {
+    use ilion_rows::notation::{parse_partitions, parse_table};
+    use ilion_rows::recorder::{Method, forwarded};
+    use ilion_types::Partitioner;
+
+    use super::*;
+
+    #[test]
+    fn plain_rows_of_each_range_are_forwarded() {
+        let table = parse_table("k int pk, c int ck, v int").unwrap();
+        let text = "partition 1\n  row 1 live@1 v=1@1\n  row 2 live@1 v=2@1\n";
+        let partitions = parse_partitions(text, &table, Partitioner::Murmur3).unwrap();
+        let found = forwarded(&partitions, |cursor| {
+            let mut cursor = Some(cursor);
+            let open = move |_: &KeyRange| match cursor.take() {
+                Some(cursor) => Box::new(cursor) as Box<dyn Cursor>,
+                None => panic!("there is one range"),
+            };
+            OverRanges::new(&[KeyRange::all()], Box::new(open))
+        });
+        use Method::{NextPartition, NextUnfiltered, PlainPartitions, PlainRows};
+        assert_eq!(
+            found.unwrap(),
+            [NextPartition, NextUnfiltered, PlainPartitions, PlainRows]
+        );
+    }
+}

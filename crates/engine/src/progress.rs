@@ -38,11 +38,11 @@ pub(crate) struct Awaited(Mutex<Vec<Arc<Request>>>);
 
 struct Request {
     kind: AwaitedKind,
-    parts: Vec<Part>,
+    parts: Vec<TableWork>,
 }
 
 /// The work on a table.
-struct Part {
+struct TableWork {
     store: Arc<TableStore>,
     bytes: u64,
     sstables: u64,
@@ -50,7 +50,7 @@ struct Part {
     linked_before: u64,
 }
 
-impl Part {
+impl TableWork {
     fn of(store: &Arc<TableStore>, kind: AwaitedKind) -> Self {
         let indexes = store.indexes();
         let views: Vec<_> = indexes
@@ -103,7 +103,10 @@ impl Awaited {
         kind: AwaitedKind,
         stores: impl IntoIterator<Item = &'s Arc<TableStore>>,
     ) -> Shown<'_> {
-        let parts = stores.into_iter().map(|store| Part::of(store, kind)).collect();
+        let parts = stores
+            .into_iter()
+            .map(|store| TableWork::of(store, kind))
+            .collect();
         let request = Arc::new(Request { kind, parts });
         self.0.lock().push(request.clone());
         Shown {
@@ -119,8 +122,8 @@ impl Awaited {
                 AwaitedKind::Flush => "Flush",
                 AwaitedKind::Snapshot | AwaitedKind::SnapshotOfFiles => "Snapshot",
             },
-            done_bytes: request.parts.iter().map(Part::done).sum(),
-            total_bytes: request.parts.iter().map(Part::total).sum(),
+            done_bytes: request.parts.iter().map(TableWork::done).sum(),
+            total_bytes: request.parts.iter().map(TableWork::total).sum(),
         });
         facts.collect()
     }

@@ -478,4 +478,6 @@ fn merged(
 }
 
 #[cfg(test)]
+mod forwarding;
+#[cfg(test)]
 mod tests;

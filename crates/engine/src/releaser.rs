@@ -22,12 +22,12 @@ pub(crate) struct Releaser {
 
 impl Releaser {
     /// Creates the queue, and returns the end that the thread receives from.
-    pub fn begin(&self) -> Receiver<Option<Arc<Frozen>>> {
+    pub(crate) fn begin(&self) -> Receiver<Option<Arc<Frozen>>> {
         self.queue.begin()
     }
 
     /// Frees memtables from the queue once no read uses them, until the releaser is stopped.
-    pub fn run(queue: &Receiver<Option<Arc<Frozen>>>) {
+    pub(crate) fn run(queue: &Receiver<Option<Arc<Frozen>>>) {
         let mut held: Vec<Arc<Frozen>> = Vec::new();
         loop {
             let next = match held.is_empty() {
@@ -44,12 +44,12 @@ impl Releaser {
     }
 
     /// Ends the thread.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.queue.stop();
     }
 
     /// Passes a memtable that is in no view any more to the thread.
-    pub fn release(&self, frozen: &Arc<Frozen>) {
+    pub(crate) fn release(&self, frozen: &Arc<Frozen>) {
         self.queue.send(frozen.clone());
     }
 }

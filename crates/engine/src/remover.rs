@@ -20,7 +20,7 @@ pub(crate) struct Removal {
 }
 
 impl Removal {
-    pub fn new(sstable: Arc<SSTable>, transaction: Arc<CommittedTransaction>) -> Self {
+    pub(crate) fn new(sstable: Arc<SSTable>, transaction: Arc<CommittedTransaction>) -> Self {
         Self { sstable, transaction }
     }
 }
@@ -42,12 +42,12 @@ pub(crate) struct Remover {
 
 impl Remover {
     /// Creates the queue, and returns the end that the thread receives from.
-    pub fn begin(&self) -> Receiver<Option<Removal>> {
+    pub(crate) fn begin(&self) -> Receiver<Option<Removal>> {
         self.queue.begin()
     }
 
     /// Removes SSTables from the queue, until the remover is stopped.
-    pub fn run(queue: &Receiver<Option<Removal>>) {
+    pub(crate) fn run(queue: &Receiver<Option<Removal>>) {
         for removal in queue {
             let Some(removal) = removal else {
                 return;
@@ -57,12 +57,12 @@ impl Remover {
     }
 
     /// Ends the thread after it has removed everything that is in the queue.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.queue.stop();
     }
 
     /// Removes files on this thread, or leaves them to the remover's thread if a client waits.
-    pub fn remove(&self, removal: Removal) {
+    pub(crate) fn remove(&self, removal: Removal) {
         match does_client_wait() {
             true => self.queue.send(removal),
             false => drop(removal),

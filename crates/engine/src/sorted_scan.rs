@@ -53,7 +53,7 @@ pub(crate) struct SortedScan {
     /// True if the current group is the first one.
     is_edge: bool,
     /// SSTables that are open as cursors, except those whose cursors are in the merge of the current group.
-    parts: Vec<Part>,
+    parts: Vec<OpenSSTable>,
     glances: Glances,
     current: Current,
 }
@@ -62,7 +62,7 @@ enum Current {
     None,
     /// The current partition comes from the part at this index.
     One(usize),
-    Group(Box<MergeCursor<Part>>),
+    Group(Box<MergeCursor<OpenSSTable>>),
 }
 
 /// SSTables that are open as glances.
@@ -137,14 +137,14 @@ struct Stretch {
 }
 
 /// An SSTable that is open as a cursor, and how many partitions may be taken from it.
-struct Part {
+struct OpenSSTable {
     source: usize,
     /// Boxed, because parts are moved into merges and back.
     cursor: Box<Held<RangeCursor>>,
     left: usize,
 }
 
-impl Cursor for Part {
+impl Cursor for OpenSSTable {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         match self.left.checked_sub(1) {
             None => Ok(None),
@@ -248,7 +248,7 @@ impl SortedScan {
             true => Held::touched(cursor, live.clone()),
             false => Held::new(cursor, live.clone()),
         };
-        self.parts.push(Part {
+        self.parts.push(OpenSSTable {
             source,
             cursor: Box::new(held),
             left: 0,
@@ -386,7 +386,7 @@ impl SortedScan {
             && let Current::Group(merge) = std::mem::replace(&mut self.current, Current::None)
         {
             self.parts
-                .extend(merge.into_sources().map(|part| Part { left: 0, ..part }));
+                .extend(merge.into_sources().map(|part| OpenSSTable { left: 0, ..part }));
         }
         Ok(head)
     }

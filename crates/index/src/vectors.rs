@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// An index of a vector column.
-pub struct VectorIndex {
+pub(crate) struct VectorIndex {
     definition: Definition,
     values: Arc<Values>,
     /// Graphs of memtables, which flushes can adopt. Held to add a graph or to copy the list.
@@ -51,7 +51,7 @@ pub struct VectorIndex {
 
 impl VectorIndex {
     /// True if the column is a vector of any type.
-    pub fn is_of(definition: &Definition) -> bool {
+    pub(crate) fn is_of(definition: &Definition) -> bool {
         matches!(definition.column.ty, CqlType::Vector { .. })
     }
 
@@ -59,7 +59,7 @@ impl VectorIndex {
     ///
     /// # Errors
     /// [`Error::Invalid`] with Cassandra's message: the column is not a vector of floats, or the options are invalid.
-    pub fn of(definition: Definition) -> Result<Self, Error> {
+    pub(crate) fn of(definition: Definition) -> Result<Self, Error> {
         let values = Arc::new(check(&definition)?);
         Ok(Self {
             definition,

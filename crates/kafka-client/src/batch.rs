@@ -24,8 +24,6 @@ const LOG_TIME: i16 = 1 << 3;
 const CONTROL: i16 = 1 << 5;
 /// Maximum bytes of a record beside its key, value and headers.
 pub const RECORD_OVERHEAD_BYTES: usize = 32;
-/// Bytes of a batch beside its records.
-pub const BATCH_OVERHEAD_BYTES: usize = HEAD_BYTES;
 
 /// A record to send.
 #[derive(Clone, Copy, Debug)]

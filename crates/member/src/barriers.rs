@@ -10,7 +10,7 @@ use ilion_coordinator::{BarrierError, Barriers};
 use ilion_engine::TabletPosition;
 use parking_lot::Mutex;
 
-use crate::facts::{Counting, Times};
+use crate::facts::{Counting, WaitHistogram};
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
@@ -39,7 +39,7 @@ impl LogBarriers {
         }
     }
 
-    fn timed(&self, times: impl FnOnce(&Counting) -> &Times) -> Timed<'_> {
+    fn timed(&self, times: impl FnOnce(&Counting) -> &WaitHistogram) -> Timed<'_> {
         Timed {
             shared: &self.shared,
             times: times(&self.shared.counting),
@@ -70,7 +70,7 @@ impl LogBarriers {
 /// Counts the time until it is dropped, whatever the outcome.
 struct Timed<'a> {
     shared: &'a Shared,
-    times: &'a Times,
+    times: &'a WaitHistogram,
     begun_nanos: u64,
 }
 

@@ -57,19 +57,19 @@ pub(crate) struct Counting {
     pub appended: AtomicU64,
     pub repeated: AtomicU64,
     pub not_appended: AtomicU64,
-    pub barriers_raised: Times,
-    pub barriers_applied: Times,
+    pub barriers_raised: WaitHistogram,
+    pub barriers_applied: WaitHistogram,
 }
 
 /// Counts times.
 #[derive(Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct WaitHistogram {
     sum_nanos: AtomicU64,
     /// The last one has no upper bound.
     counts: [AtomicU64; BUCKETS + 1],
 }
 
-impl Times {
+impl WaitHistogram {
     pub fn count(&self, nanos: u64) {
         self.sum_nanos.fetch_add(nanos, Relaxed);
         if let Some(count) = self.counts.get(bucket_of(nanos)) {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn times_are_in_the_bucket_of_their_bound() {
-        let times = Times::default();
+        let times = WaitHistogram::default();
         for nanos in [0, FIRST_NANOS, FIRST_NANOS + 1, 3 * FIRST_NANOS, u64::MAX / 2] {
             times.count(nanos);
         }

@@ -18,7 +18,7 @@ use crate::settling::{of_append, settle_when_applied, unknown};
 use crate::shared::Shared;
 
 /// The part of a batch in one tablet: its mutations, and how many they are.
-pub(crate) type Part = (Bytes, u32);
+pub(crate) type TabletBatch = (Bytes, u32);
 
 /// The kind of a record with this many mutations of one tablet.
 pub(crate) fn kind_of(mutations: u32) -> Kind {
@@ -62,7 +62,7 @@ impl Underway {
 pub(crate) fn send(
     shared: &Arc<Shared>,
     schema_epoch: u64,
-    parts: &BTreeMap<u32, Part>,
+    parts: &BTreeMap<u32, TabletBatch>,
     write: &Arc<PendingWrite>,
     ends_nanos: u64,
 ) -> Result<(), AppendError> {

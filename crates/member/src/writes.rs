@@ -15,7 +15,7 @@ use ilion_schema::{Applied, Diff, Schema, SchemaChange, TableId, is_system_keysp
 
 use crate::asking::{check_size, log_and_read};
 use crate::forward::{self, Answered, Handed, MemberClient, NotHanded};
-use crate::logged::{self, Part, kind_of};
+use crate::logged::{self, TabletBatch, kind_of};
 use crate::meta::Asked;
 use crate::pending::PendingWrite;
 use crate::sender::Unsent;
@@ -112,7 +112,7 @@ impl LogWrites {
         let parts = bodies
             .into_iter()
             .map(|(tablet, (body, count))| (tablet, (Bytes::from(body), count)));
-        let parts: BTreeMap<u32, Part> = parts.collect();
+        let parts: BTreeMap<u32, TabletBatch> = parts.collect();
         if is_spread {
             logged::send(&self.shared, schema_epoch, &parts, &write, ends_nanos).map_err(of_append)?;
             return Ok(Some(Awaited::cluster(write)));

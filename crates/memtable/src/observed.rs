@@ -37,9 +37,8 @@ impl Observed {
         let columns = row.columns.iter().filter(|entry| self.has(entry.column));
         Row {
             clustering: row.clustering.clone(),
-            liveness: row.liveness,
-            deletion: row.deletion,
             columns: columns.cloned().collect(),
+            ..*row
         }
     }
 }

@@ -86,12 +86,8 @@ impl Packed {
         let mut reading = PackedReader::of(&self.0);
         let values = reading.values(&mut parts);
         let liveness = reading.liveness();
-        Row {
-            clustering: Clustering::new(values),
-            liveness,
-            deletion: DeletionTime::LIVE,
-            columns: reading.columns(&liveness, &mut parts),
-        }
+        let columns = reading.columns(&liveness, &mut parts);
+        Row::live(Clustering::new(values), liveness, columns)
     }
 
     /// The cells of the row in these columns.

@@ -59,7 +59,7 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    pub fn of(settings: &Settings, machine: u64) -> Self {
+    pub(crate) fn of(settings: &Settings, machine: u64) -> Self {
         let chosen = |size: Option<Size>, auto: u64| size.map_or(auto, |size| size.0);
         let memtables = (machine / 4).clamp(*MEMTABLES_AUTO.start(), *MEMTABLES_AUTO.end());
         let sorted_views = machine / 80;
@@ -116,7 +116,7 @@ impl Budgets {
     }
 
     /// Logs the limits. Warns if their sum exceeds nine tenths of the machine's memory.
-    pub fn tell(&self) {
+    pub(crate) fn tell(&self) {
         let mebibytes = |bytes: u64| bytes >> 20;
         tracing::info!(
             memtables_mib = mebibytes(self.memtables),
@@ -169,10 +169,10 @@ mod tests {
         assert_eq!(need, [true, false, false, false, false, false]);
     }
 
-    /// The table of docs/operating.md.
+    /// The table of docs/capacity.md.
     #[test]
     fn the_document_says_what_each_gets() {
-        let document = include_str!("../../../docs/operating.md");
+        let document = include_str!("../../../docs/capacity.md");
         let all = MACHINES_GIB.map(of_machine);
         let mebibytes = |bytes: u64| (bytes + (1 << 19)) >> 20;
         let mut names: Vec<&str> = all[0].named().map(|(name, _)| name).to_vec();

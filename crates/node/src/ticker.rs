@@ -18,7 +18,7 @@ impl Ticker {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(name: &str, interval: Duration, act: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(name: &str, interval: Duration, act: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (stop, stopped) = bounded::<()>(0);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(interval) {

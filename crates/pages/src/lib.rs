@@ -156,28 +156,43 @@ impl Pages {
             return Err(self.corrupt(at, "an offset in the body of the file"));
         }
         let mut buffer = [0; PAGE_LEN];
-        let pages = start / PAGE_LEN..end.div_ceil(PAGE_LEN);
-        let mut are_kept = true;
-        for page in pages.clone() {
-            are_kept = are_kept
-                && (self.memory.has(page) || self.memory.keep(page, self.checked_page(page, &mut buffer)?));
-        }
-        if let Some(bytes) = self.memory.get(start, end).filter(|_| are_kept) {
-            return Ok(PageBytes(Cow::Borrowed(bytes)));
-        }
-        let mut copy = Vec::with_capacity(end - start);
-        for page in pages {
+        // `None` as long as all pages are kept.
+        let mut copy: Option<Vec<u8>> = None;
+        for page in start / PAGE_LEN..end.div_ceil(PAGE_LEN) {
             let page_start = page * PAGE_LEN;
             let page_end = self.memory.len().min(page_start + PAGE_LEN);
             let bytes = match self.memory.get(page_start, page_end) {
+                Some(_) if copy.is_none() => continue,
                 Some(bytes) => bytes,
-                None => self.checked_page(page, &mut buffer)?,
+                None => {
+                    let bytes = self.checked_page(page, &mut buffer)?;
+                    if self.memory.keep(page, bytes) && copy.is_none() {
+                        continue;
+                    }
+                    bytes
+                }
             };
-            copy.extend_from_slice(
-                &bytes[start.max(page_start) - page_start..end.min(page_end) - page_start],
-            );
+            let copy = copy.get_or_insert_with(|| {
+                let mut copy = Vec::with_capacity(end - start);
+                let before = self.memory.get(start, page_start.max(start));
+                copy.extend_from_slice(before.unwrap_or_default());
+                assert_eq!(
+                    copy.len(),
+                    page_start.saturating_sub(start),
+                    "earlier pages are kept"
+                );
+                copy
+            });
+            let (from, to) = (start.max(page_start), end.min(page_end));
+            copy.extend_from_slice(&bytes[from - page_start..to - page_start]);
         }
-        Ok(PageBytes(Cow::Owned(copy)))
+        match copy {
+            Some(copy) => Ok(PageBytes(Cow::Owned(copy))),
+            None => {
+                let bytes = self.memory.get(start, end).unwrap_or_default();
+                Ok(PageBytes(Cow::Borrowed(bytes)))
+            }
+        }
     }
 
     /// Reads a page and checks its CRC.

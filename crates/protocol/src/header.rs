@@ -29,7 +29,7 @@ impl Flags {
     /// The body starts with warnings (v4 and later, responses).
     pub const WARNINGS: Self = Self(0x08);
     /// The client requests a version that is in development.
-    pub const USE_BETA: Self = Self(0x10);
+    pub(crate) const USE_BETA: Self = Self(0x10);
 
     /// True if all bits of `other` are set.
     #[inline]

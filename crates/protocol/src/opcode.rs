@@ -79,7 +79,7 @@ impl Opcode {
     }
 
     /// True for messages between nodes. Clients neither send nor receive them.
-    pub fn is_between_nodes(self) -> bool {
+    pub(crate) fn is_between_nodes(self) -> bool {
         matches!(self, Self::NodeRequest | Self::NodeAnswer)
     }
 

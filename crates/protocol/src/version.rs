@@ -40,7 +40,7 @@ impl Version {
     }
 
     /// The message about an unsupported version. Compat: the words of Cassandra 5.0, which drivers look for.
-    pub fn unsupported_message(number: u8) -> String {
+    pub(crate) fn unsupported_message(number: u8) -> String {
         format!(
             "Invalid or unsupported protocol version ({number}); supported versions are ({})",
             Self::SUPPORTED.map(|version| version.to_string()).join(", ")
@@ -50,7 +50,7 @@ impl Version {
     /// The message for a client that requests a version in development. Cassandra's sstableloader is such a client. It shows this
     /// text to its user, since the first two words of the other message are missing. Drivers find the remaining words, and take an older
     /// version.
-    pub fn unsupported_beta_message(number: u8) -> String {
+    pub(crate) fn unsupported_beta_message(number: u8) -> String {
         format!(
             "{number} is an unsupported protocol version; supported versions are ({}). \
              Instead of sstableloader use `ilion sstable load --host ADDRESS DIR`, which sends SSTables to the admin_port",

@@ -7,7 +7,7 @@ use ilion_codec::md5;
 use ilion_query::{Error, Executed, Outcome};
 
 /// Number of offsets of a block. A block begins at a multiple of it.
-pub const BLOCK: u64 = 1024;
+pub(crate) const BLOCK: u64 = 1024;
 
 /// The digest of a whole block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

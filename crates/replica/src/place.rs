@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 /// Where a command is executed, and what it may depend on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct CommandContext {
     pub position: TabletPosition,
     /// The time of the record in its log.
     pub time_micros: i64,
@@ -32,7 +32,7 @@ pub(crate) struct Place {
     given: u32,
 }
 
-impl Place {
+impl CommandContext {
     pub(crate) fn new(position: TabletPosition, time_micros: i64, seed: Uuid) -> Self {
         Self {
             position,
@@ -75,7 +75,7 @@ pub(crate) struct PlaceStore {
     inner: EngineStore,
     tablets: Tablets,
     cluster: Uuid,
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<CommandContext>>,
     /// `Some` while the schema changes: columns are dropped at this time.
     altering: Mutex<Option<i64>>,
     /// Why the engine refused a write of the command.
@@ -109,7 +109,7 @@ impl PlaceStore {
     }
 
     /// Executes a command at this place.
-    pub(crate) fn at<T>(&self, place: Place, execute: impl FnOnce() -> T) -> T {
+    pub(crate) fn at<T>(&self, place: CommandContext, execute: impl FnOnce() -> T) -> T {
         *self.place.lock() = Some(place);
         let executed = execute();
         *self.place.lock() = None;
@@ -129,7 +129,7 @@ impl PlaceStore {
         self.inner.truncate(table)
     }
 
-    fn with<T>(&self, use_place: impl FnOnce(&mut Place) -> T) -> Option<T> {
+    fn with<T>(&self, use_place: impl FnOnce(&mut CommandContext) -> T) -> Option<T> {
         self.place.lock().as_mut().map(use_place)
     }
 
@@ -250,7 +250,7 @@ impl Store for PlaceStore {
     }
 
     fn unique_micros(&self) -> i64 {
-        self.with(Place::micros)
+        self.with(CommandContext::micros)
             .unwrap_or_else(|| self.inner.unique_micros())
     }
 
@@ -259,11 +259,11 @@ impl Store for PlaceStore {
     }
 
     fn time_uuid(&self) -> Uuid {
-        self.with(Place::time_uuid).unwrap_or_default()
+        self.with(CommandContext::time_uuid).unwrap_or_default()
     }
 
     fn random_uuid(&self) -> Uuid {
-        self.with(Place::random_uuid).unwrap_or_default()
+        self.with(CommandContext::random_uuid).unwrap_or_default()
     }
 
     /// All replicas count alike, so they count as one.
@@ -303,7 +303,7 @@ mod tests {
         let position = TabletPosition { tablet: 1, offset: 2 };
         let seed = time_uuid_from_ticks(1 << 50, 0x8000_1234_5678_9abc);
         let ids = || {
-            let mut place = Place::new(position, 7, seed);
+            let mut place = CommandContext::new(position, 7, seed);
             let times: Vec<Uuid> = (0..300).map(|_| place.time_uuid()).collect();
             let random: Vec<Uuid> = (0..300).map(|_| place.random_uuid()).collect();
             (times, random)

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::digest::Rolling;
 use crate::logged::{BatchId, LoggedBatch, UnfinishedBatch, decode_done, id_of};
-use crate::place::{Place, PlaceStore};
+use crate::place::{CommandContext, PlaceStore};
 use crate::saved::{self, SaveError, Saved, SavedTablet};
 use crate::{BlockDigest, CopiedState, FencedChange};
 
@@ -519,7 +519,7 @@ impl Replica {
             self.write(position, &[])?;
             return Ok(Applied::Forgotten);
         }
-        let place = Place::new(position, time_micros, command.seed);
+        let place = CommandContext::new(position, time_micros, command.seed);
         let outcome = self.store.at(place, || self.run(&command));
         if let Some(failure) = self.store.take_failure() {
             return Err(refusal(failure));
@@ -644,12 +644,7 @@ impl Replica {
         self.engine().hold_purge(log_secs.unwrap_or(u32::MAX));
     }
 
-    /// Up to where a tablet is saved, exclusive: records below are not needed again.
-    pub fn saved_end(&self, tablet: u32) -> u64 {
-        self.saved.tablets.get(&tablet).map_or(0, |saved| saved.end)
-    }
-
-    /// Up to where each tablet is saved, exclusive.
+    /// Up to where each tablet is saved, exclusive: records below are not needed again.
     pub fn saved_ends(&self) -> impl Iterator<Item = (u32, u64)> {
         self.saved
             .tablets

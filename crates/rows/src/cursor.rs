@@ -19,7 +19,8 @@ pub struct PartitionHead {
 /// reversed read.
 ///
 /// No method has a default: otherwise a wrapper could forget to forward a fast path, and would be correct but slow.
-/// [`cursor_methods!`](crate::cursor_methods) writes forwarding methods, and the methods of sources without a fast path.
+/// [`cursor_methods!`](crate::cursor_methods) writes forwarding methods, and the methods of sources without a fast path. Tests name what
+/// each wrapper forwards (`recorder`, and a list in `crates/ilion/testdata/cursors.txt`).
 pub trait Cursor: Send {
     /// The next partition; `None` at the end. Skips the rest of the current partition. A partition may have no unfiltereds.
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError>;

@@ -50,8 +50,6 @@ impl Detacher {
     fn row(&mut self, row: &Row) -> Row {
         Row {
             clustering: Clustering::new(self.values(row.clustering.values())),
-            liveness: row.liveness,
-            deletion: row.deletion,
             columns: row
                 .columns
                 .iter()
@@ -60,6 +58,7 @@ impl Detacher {
                     data: self.data(&entry.data),
                 })
                 .collect(),
+            ..*row
         }
     }
 

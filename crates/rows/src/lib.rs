@@ -35,6 +35,7 @@
 //! | `purge` | dropping dead data: [`ReadPurge`], [`CompactionPurge`] |
 //! | [`counter`] | contexts of counter cells |
 //! | `random` | random tables and mutations for tests (feature `testing`) |
+//! | `recorder` | which methods a wrapper of a cursor forwards; for tests (feature `testing`) |
 //! | [`paths`] | the order of cells inside a complex column |
 //! | [`notation`] | partitions as text, for tests and dumps |
 //! | `size` | memory that data takes |
@@ -67,6 +68,8 @@ pub mod random;
 mod range;
 mod ranges;
 mod reconcile;
+#[cfg(any(test, feature = "testing"))]
+pub mod recorder;
 mod row;
 mod size;
 mod slices;
@@ -88,7 +91,7 @@ pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutati
 pub use plain::{Flow, PlainRow, may_be_plain, rows_may_be_plain};
 pub use plain_luck::PlainLuck;
 pub use plain_visitor::{PlainRun, PlainVisitor};
-pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
+pub use purge::{CompactionPurge, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Markers, RangeList};
 pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};

@@ -65,7 +65,7 @@ impl Row {
     }
 
     /// Drops the data that `law` allows to drop. Returns false if the row is empty then.
-    pub fn purge(&mut self, law: &PurgeLaw) -> bool {
+    pub(crate) fn purge(&mut self, law: &PurgeLaw) -> bool {
         if law.purges(self.deletion) {
             self.deletion = DeletionTime::LIVE;
         }
@@ -89,7 +89,7 @@ impl Row {
 
 /// Which tombstones may be dropped for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PurgeLaw {
+pub(crate) struct PurgeLaw {
     /// The current time, in seconds since 1970. Cells that have expired count as tombstones.
     pub now_secs: u32,
     /// Tombstones made before this second are past gc grace.

@@ -122,6 +122,17 @@ impl Row {
         }
     }
 
+    /// A row that is not deleted.
+    #[inline]
+    pub fn live(clustering: Clustering, liveness: Liveness, columns: Vec<ColumnData>) -> Self {
+        Self {
+            clustering,
+            liveness,
+            deletion: DeletionTime::LIVE,
+            columns,
+        }
+    }
+
     /// The data of `column`.
     #[inline]
     pub fn column(&self, column: ColumnId) -> Option<&Data> {

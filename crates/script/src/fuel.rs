@@ -133,7 +133,7 @@ pub(crate) struct Fuel {
 
 impl Fuel {
     /// Fuel for no work at all, until the first [`Self::refill`].
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             made: Instant::now(),
             instructions_max: AtomicU32::default(),
@@ -149,7 +149,7 @@ impl Fuel {
     }
 
     /// Starts an attempt that must end at `deadline`. `time` is the limit that messages name.
-    pub fn refill(&self, rung: &Rung, deadline: Instant, time: Duration) {
+    pub(crate) fn refill(&self, rung: &Rung, deadline: Instant, time: Duration) {
         self.instructions_max.store(rung.instructions, Relaxed);
         self.instructions_left
             .store(i64::from(rung.instructions), Relaxed);
@@ -164,13 +164,13 @@ impl Fuel {
     }
 
     /// Pays for `count` instructions, and checks the clock.
-    pub fn watch(&self, count: u32) -> Result<(), Spent> {
+    pub(crate) fn watch(&self, count: u32) -> Result<(), Spent> {
         self.unwatched.store(STEPS_UNWATCHED, Relaxed);
         self.burn(count)
     }
 
     /// Pays for `count` steps; checks the clock every [`STEPS_UNWATCHED`] steps.
-    pub fn burn(&self, count: u32) -> Result<(), Spent> {
+    pub(crate) fn burn(&self, count: u32) -> Result<(), Spent> {
         let left = self.instructions_left.load(Relaxed) - i64::from(count);
         self.instructions_left.store(left, Relaxed);
         if left < 0 {
@@ -192,23 +192,23 @@ impl Fuel {
     }
 
     /// Pays for work on `bytes` that takes about one instruction per 64 bytes.
-    pub fn burn_bytes(&self, bytes: usize) -> Result<(), Spent> {
+    pub(crate) fn burn_bytes(&self, bytes: usize) -> Result<(), Spent> {
         self.burn(u32::try_from(bytes / 64).unwrap_or(u32::MAX).saturating_add(1))
     }
 
     /// Pays for reading or printing a large number, which takes time in proportion to the square of its digits.
-    pub fn burn_digits(&self, digits: usize) -> Result<(), Spent> {
+    pub(crate) fn burn_digits(&self, digits: usize) -> Result<(), Spent> {
         let steps = (digits / 16).saturating_mul(digits / 16).saturating_add(1);
         self.burn(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
     /// The largest text that a function in Rust may create or read at once.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.memory_bytes.load(Relaxed)
     }
 
     /// Refuses texts that are larger than the machine's memory.
-    pub fn check_bytes(&self, bytes: usize) -> Result<(), Spent> {
+    pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), Spent> {
         if bytes > self.memory_bytes() {
             return Err(Spent::Memory);
         }
@@ -216,7 +216,7 @@ impl Fuel {
     }
 
     /// Pays for a value of `bytes` in the result; the whole result counts against the memory.
-    pub fn give_back(&self, bytes: usize) -> Result<(), Spent> {
+    pub(crate) fn give_back(&self, bytes: usize) -> Result<(), Spent> {
         let all = self.returned_bytes.load(Relaxed).saturating_add(bytes);
         self.returned_bytes.store(all, Relaxed);
         self.check_bytes(all)?;

@@ -30,7 +30,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Compiles `source` within `memory_bytes`.
-    pub fn new(source: &str, memory_bytes: usize) -> mlua::Result<Self> {
+    pub(crate) fn new(source: &str, memory_bytes: usize) -> mlua::Result<Self> {
         let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
         let fuel = Arc::new(Fuel::new());
@@ -56,7 +56,7 @@ impl Machine {
     }
 
     /// Runs the body on a rung, until `deadline`.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         types: &[CqlType],
         arguments: &[Option<Bytes>],
@@ -93,7 +93,7 @@ impl Machine {
     }
 
     /// True if another call may use the machine: its state is as after compiling, except for a little garbage.
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         if self.body.environment().as_ref() != Some(&self.environment) {
             return false;
         }

@@ -29,7 +29,7 @@ pub(crate) struct Matcher<'a> {
 type Step = mlua::Result<Option<usize>>;
 
 impl<'a> Matcher<'a> {
-    pub fn new(text: &'a [u8], pattern: &'a [u8], fuel: &'a Fuel) -> Self {
+    pub(crate) fn new(text: &'a [u8], pattern: &'a [u8], fuel: &'a Fuel) -> Self {
         Self {
             text,
             pattern,
@@ -39,13 +39,13 @@ impl<'a> Matcher<'a> {
     }
 
     /// Matches the pattern from the item at byte `item` on against the text from `start` on; returns the end of the match, or `None`.
-    pub fn match_at(&mut self, start: usize, item: usize) -> Step {
+    pub(crate) fn match_at(&mut self, start: usize, item: usize) -> Step {
         self.captures.clear();
         self.run(start, item, 0)
     }
 
     /// The captures of the last match.
-    pub fn captures(&self) -> &[Capture] {
+    pub(crate) fn captures(&self) -> &[Capture] {
         &self.captures
     }
 

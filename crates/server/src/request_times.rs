@@ -61,19 +61,19 @@ struct StageLabel {
 /// The times of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct RequestTimes {
-    kinds: [Times; RequestKind::NAMES.len()],
-    stages: [Times; Stages::COUNT],
+    kinds: [TimeHistogram; RequestKind::NAMES.len()],
+    stages: [TimeHistogram; Stages::COUNT],
 }
 
 /// A histogram of times.
 #[derive(Debug, Default)]
-struct Times {
+struct TimeHistogram {
     sum_nanos: AtomicU64,
     /// Counts by bucket; the last one has no upper bound.
     counts: [AtomicU64; BUCKETS + 1],
 }
 
-impl Times {
+impl TimeHistogram {
     #[inline]
     fn count(&self, nanos: u64) {
         add(&self.sum_nanos, nanos);
@@ -148,7 +148,7 @@ impl AllRequestTimes {
     }
 
     /// Sum of the nanoseconds, and counts by bucket, over all workers.
-    fn sum_of(&self, pick: impl Fn(&RequestTimes) -> &Times) -> (u64, [u64; BUCKETS + 1]) {
+    fn sum_of(&self, pick: impl Fn(&RequestTimes) -> &TimeHistogram) -> (u64, [u64; BUCKETS + 1]) {
         let (mut nanos, mut counts) = (0_u64, [0; BUCKETS + 1]);
         for times in self.0.lock().iter() {
             let times = pick(times);

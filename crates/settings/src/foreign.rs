@@ -7,7 +7,7 @@
 
 /// What happens to a foreign setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// It is ignored with a warning.
     PassedOver,
     /// The server does not start, unless the value is one of these.
@@ -15,7 +15,7 @@ pub enum Fate {
 }
 
 /// A group of Cassandra's settings with the same fate and reason.
-pub struct Foreign {
+pub(crate) struct Foreign {
     /// Their names.
     pub names: &'static [&'static str],
     /// What happens to them.
@@ -29,7 +29,7 @@ const OFF: &[&str] = &["false", "none", "0", "0s", "0ms", "-1", ""];
 const ON: &[&str] = &["true"];
 
 /// All foreign settings.
-pub const FOREIGN: &[Foreign] = &[
+pub(crate) const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
             "key_cache_migrate_during_compaction",

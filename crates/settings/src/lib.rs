@@ -41,7 +41,7 @@ pub use choices::{
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
-pub use foreign::{FOREIGN, Fate, Foreign};
+use foreign::{FOREIGN, Fate, Foreign};
 pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address, parse_duration, parse_size};
 pub use live::LIVE;
 pub use log_place::{LogPlace, TabletCount};
@@ -51,7 +51,7 @@ pub use table::{SETTINGS, Setting, Settings};
 const FILE_MAX_BYTES: u64 = 1 << 20;
 
 /// Environment variables that start with this are settings: `ILION_NATIVE_TRANSPORT_PORT`.
-pub const ENVIRONMENT_PREFIX: &str = "ILION_";
+const ENVIRONMENT_PREFIX: &str = "ILION_";
 
 /// Variable with the name of the first superuser.
 pub const SUPERUSER: &str = "ILION_SUPERUSER";

@@ -181,7 +181,7 @@ pub fn complete(text: &str, cursor: usize, catalog: &Catalog) -> Completions {
         pieces.pop();
     }
     let rest = &after[..after.find(';').unwrap_or(after.len())];
-    let place = Place {
+    let place = CursorContext {
         pieces: &pieces,
         whole: format!("{}{rest}", &before[begin..]),
         catalog,
@@ -237,7 +237,7 @@ fn in_case_of(word: Word, typed: &str) -> String {
 }
 
 /// The place of the cursor.
-struct Place<'a> {
+struct CursorContext<'a> {
     /// The words before it, in its statement.
     pieces: &'a [(Class, &'a str)],
     /// The whole statement.
@@ -245,7 +245,7 @@ struct Place<'a> {
     catalog: &'a Catalog,
 }
 
-impl Place<'_> {
+impl CursorContext<'_> {
     fn before(&self, back: usize) -> &str {
         let index = self.pieces.len().checked_sub(back);
         index

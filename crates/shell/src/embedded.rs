@@ -13,7 +13,7 @@ use ilion_query::{
 use ilion_server::error_response;
 use ilion_settings::Settings;
 
-use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
+use crate::session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget};
 
 /// A session on a data directory.
 pub struct Embedded {
@@ -155,8 +155,8 @@ impl Session for Embedded {
         ))
     }
 
-    fn place(&self) -> Place {
-        Place::Directory(self.directory.clone())
+    fn target(&self) -> SessionTarget {
+        SessionTarget::Directory(self.directory.clone())
     }
 }
 

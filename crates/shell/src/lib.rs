@@ -60,5 +60,5 @@ pub use format::Format;
 pub use output::Output;
 pub use remote::Remote;
 pub use run::{Ended, run};
-pub use session::{Answer, Body, Failure, How, Place, RowFeed, Session, WriteRow};
+pub use session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget, WriteRow};
 pub use shell::{Flow, PAGE_ROWS, Shell, ShellSettings};

@@ -7,7 +7,7 @@ use ilion_protocol::{
 };
 
 use crate::flight::Flight;
-use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
+use crate::session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget};
 
 /// A session on a server. If its connection breaks, the next statement opens another one.
 pub struct Remote {
@@ -110,8 +110,8 @@ impl Session for Remote {
         Ok(())
     }
 
-    fn place(&self) -> Place {
-        Place::Server {
+    fn target(&self) -> SessionTarget {
+        SessionTarget::Server {
             address: self.target.address().to_owned(),
             protocol: VERSION.number(),
         }

@@ -7,7 +7,7 @@ use crate::command::{Capture, Command, Paging, Show, Switch};
 use crate::format::Format;
 use crate::help;
 use crate::paths::{FileReader, expand};
-use crate::session::{Body, Failure, How, Place};
+use crate::session::{Body, Failure, How, SessionTarget};
 use crate::shell::{Flow, PAGE_ROWS, Shell};
 
 const NO_TRACES: &str = "TRACING needs a server. EXPLAIN ANALYZE tells what a SELECT costs here, too.";
@@ -42,7 +42,9 @@ impl Shell<'_> {
                 self.output
                     .say(&format!("Serial consistency level set to {level}."))?;
             }
-            Command::Tracing(Some(Switch::On)) if matches!(self.session.place(), Place::Directory(_)) => {
+            Command::Tracing(Some(Switch::On))
+                if matches!(self.session.target(), SessionTarget::Directory(_)) =>
+            {
                 self.complain(NO_TRACES)?;
             }
             Command::Tracing(switch) => {
@@ -208,9 +210,9 @@ impl Shell<'_> {
     /// The server does not return them.
     pub fn version_line(&mut self) -> Result<String, Failure> {
         let row = self.first_row("SELECT release_version, cql_version FROM system.local")?;
-        let protocol = match self.session.place() {
-            Place::Server { protocol, .. } => format!("Native protocol v{protocol}"),
-            Place::Directory(_) => "embedded".to_owned(),
+        let protocol = match self.session.target() {
+            SessionTarget::Server { protocol, .. } => format!("Native protocol v{protocol}"),
+            SessionTarget::Directory(_) => "embedded".to_owned(),
         };
         Ok(format!(
             "[ilion cql {} | Cassandra {} | CQL spec {} | {protocol}]",
@@ -227,9 +229,9 @@ impl Shell<'_> {
     pub fn host_line(&mut self) -> Result<String, Failure> {
         let row = self.first_row("SELECT cluster_name FROM system.local")?;
         let name = row.first().map_or("?", String::as_str);
-        Ok(match self.session.place() {
-            Place::Server { address, .. } => format!("Connected to {name} at {address}"),
-            Place::Directory(directory) => format!("Opened {name} in {directory}"),
+        Ok(match self.session.target() {
+            SessionTarget::Server { address, .. } => format!("Connected to {name} at {address}"),
+            SessionTarget::Directory(directory) => format!("Opened {name} in {directory}"),
         })
     }
 

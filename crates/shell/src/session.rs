@@ -59,7 +59,7 @@ pub enum Failure {
 
 /// Where a session executes its statements.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum SessionTarget {
     /// On a server.
     Server {
         /// Its host and port.
@@ -119,7 +119,7 @@ pub trait Session {
     fn log_in(&mut self, role: &str, password: &str) -> Result<(), Failure>;
 
     /// Where the statements are executed.
-    fn place(&self) -> Place;
+    fn target(&self) -> SessionTarget;
 }
 
 impl Default for How {

@@ -118,7 +118,7 @@ const HASH_COUNT_READ_MAX: u32 = 64;
 
 impl BloomFilter {
     /// An empty filter for about `key_count` keys; `None` if the chance is 1, which means no filter.
-    pub fn for_keys(key_count: u64, fp_chance: f64) -> Option<Self> {
+    pub(crate) fn for_keys(key_count: u64, fp_chance: f64) -> Option<Self> {
         if fp_chance >= 1.0 {
             return None;
         }

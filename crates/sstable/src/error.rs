@@ -10,7 +10,7 @@ use ilion_rows::ReadError;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The result of a small step of decoding. The error is boxed, so that the success value stays in registers.
-pub type Step<T> = std::result::Result<T, Box<Error>>;
+pub(crate) type Step<T> = std::result::Result<T, Box<Error>>;
 
 /// Why an operation on an SSTable failed.
 #[derive(Clone, Debug, thiserror::Error)]

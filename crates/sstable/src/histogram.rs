@@ -158,7 +158,7 @@ struct Run {
 
 impl EstimatedHistogramBuilder {
     /// Starts with an empty histogram.
-    pub fn new(histogram: EstimatedHistogram) -> Self {
+    pub(crate) fn new(histogram: EstimatedHistogram) -> Self {
         let mut builder = Self {
             run: Run {
                 bucket: 0,
@@ -174,7 +174,7 @@ impl EstimatedHistogramBuilder {
 
     /// Counts a value.
     #[inline]
-    pub fn add(&mut self, value: u64) {
+    pub(crate) fn add(&mut self, value: u64) {
         if value < self.run.min || self.run.max < value {
             self.begin_run(value);
         }
@@ -199,7 +199,7 @@ impl EstimatedHistogramBuilder {
     }
 
     /// The finished histogram.
-    pub fn finish(mut self) -> EstimatedHistogram {
+    pub(crate) fn finish(mut self) -> EstimatedHistogram {
         self.histogram.counts[self.run.bucket] += self.run.count;
         self.histogram
     }
@@ -339,7 +339,7 @@ const SPOOL_MAX: usize = 32 << 10;
 impl TombstoneHistogramBuilder {
     /// Counts a local deletion time.
     #[inline]
-    pub fn add(&mut self, second: u32) {
+    pub(crate) fn add(&mut self, second: u32) {
         let second = round_up(u64::from(second));
         if self.run.0 != second {
             self.end_run();
@@ -365,7 +365,7 @@ impl TombstoneHistogramBuilder {
     }
 
     /// The finished histogram.
-    pub fn finish(mut self) -> TombstoneHistogram {
+    pub(crate) fn finish(mut self) -> TombstoneHistogram {
         self.end_run();
         self.drain();
         self.histogram

@@ -15,21 +15,19 @@ use ilion_codec::{Reader, Writer, unsigned_vint_len};
 use ilion_rows::DecoratedKey;
 use ilion_types::CqlType;
 
+use crate::error::Step;
 use crate::key_cache::CachedKey;
-use crate::reader::{Location, PartitionIndex, RowIndexAt};
-use crate::{DataStream, Format, Result, SSTable, Version};
+use crate::reader::{Block, Location, PartitionIndex, RowIndexAt};
+use crate::row::decode::ClusteringFormat;
+use crate::row::format::times::{Times, encode_partition_deletion};
+use crate::row::source::{ByteSource, Unplaced};
+use crate::{DataStream, EncodingStats, Error, Format, Result, SSTable, Version};
 
 const NOT_INDEXED: u8 = 0;
 const WITH_BLOCKS: u8 = 1;
 const WITH_ENTRY: u8 = 2;
 /// Length of the length field before a key in Index.db.
 const KEY_LENGTH_LEN: u64 = 2;
-/// The kind of a row's clustering in an index.
-const KIND_ROW: u8 = 4;
-const VALUES_A_BATCH: usize = 32;
-const DELETION_LEN: usize = 12;
-/// The deletion of a live partition in versions from `oa` on: one byte.
-const NOT_DELETED: u8 = 0x80;
 
 /// A saved location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +54,9 @@ pub enum SavedPlace {
 /// The facts that determine the form of a promoted index.
 #[derive(Clone, Debug)]
 pub struct IndexForm {
-    version: Version,
-    /// Fixed length of each clustering column's values (`None`: stored with their length); `None` if the columns are unknown.
-    fixed_lens: Option<Vec<Option<usize>>>,
+    times: Times,
+    /// `None` if the clustering columns are unknown.
+    clustering: Option<ClusteringFormat>,
 }
 
 impl IndexForm {
@@ -66,79 +64,56 @@ impl IndexForm {
     pub fn of<'t>(version: Version, clustering: impl IntoIterator<Item = &'t CqlType>) -> Self {
         let fixed_lens = clustering.into_iter().map(CqlType::fixed_len).collect();
         Self {
-            version,
-            fixed_lens: Some(fixed_lens),
+            clustering: Some(ClusteringFormat::new(fixed_lens)),
+            ..Self::of_unknown(version)
         }
     }
 
     /// The form for SSTables of this version with unknown clustering columns: blocks cannot be skipped.
     pub fn of_unknown(version: Version) -> Self {
         Self {
-            version,
-            fixed_lens: None,
+            times: Times::new(EncodingStats::NONE, version),
+            clustering: None,
         }
     }
 
-    fn skip_deletion(&self, input: &mut Reader<'_>) -> Option<()> {
-        let is_short = self.version.is_oa_or_later() && input.peek_u8().ok()? & NOT_DELETED != 0;
-        input.skip(if is_short { 1 } else { DELETION_LEN }).ok()
-    }
-
-    fn skip_block(&self, input: &mut Reader<'_>) -> Option<()> {
-        self.skip_prefix(input)?;
-        self.skip_prefix(input)?;
-        input.uvint().ok()?;
-        input.svint().ok()?;
-        match input.bool().ok()? {
-            true => self.skip_deletion(input),
-            false => Some(()),
-        }
-    }
-
-    fn skip_prefix(&self, input: &mut Reader<'_>) -> Option<()> {
-        let fixed_lens = self.fixed_lens.as_ref()?;
-        let count = match input.u8().ok()? {
-            KIND_ROW => fixed_lens.len(),
-            _ => usize::from(input.u16().ok()?),
+    fn skip_blocks(&self, count: u64, input: &mut impl ByteSource) -> Step<()> {
+        let Some(clustering) = &self.clustering else {
+            return Err(input.corrupt("no blocks, since the clustering columns are unknown"));
         };
-        for batch in fixed_lens.get(..count)?.chunks(VALUES_A_BATCH) {
-            let header = input.uvint().ok()?;
-            for (number, fixed_len) in batch.iter().enumerate() {
-                match (header >> (2 * number) & 3, fixed_len) {
-                    (0, Some(len)) => input.skip(*len).ok()?,
-                    (0, None) => {
-                        input.bytes_vint().ok()?;
-                    }
-                    _ => {}
-                }
-            }
+        for _ in 0..count {
+            Block::decode(clustering, &self.times, input)?;
         }
-        Some(())
+        Ok(())
     }
 }
 
 impl SavedPlace {
     /// Decodes a location; `None` if the bytes are damaged, or their end cannot be found.
     pub fn decode(input: &mut Reader<'_>, form: &IndexForm) -> Option<Self> {
-        let position = input.uvint().ok()?;
-        match input.u8().ok()? {
-            NOT_INDEXED => Some(Self::NotIndexed { position }),
+        Self::decode_from(&mut Unplaced(input), form).ok()
+    }
+
+    fn decode_from(input: &mut impl ByteSource, form: &IndexForm) -> Step<Self> {
+        let position = input.uvint()?;
+        match input.u8()? {
+            NOT_INDEXED => Ok(Self::NotIndexed { position }),
             WITH_BLOCKS => {
-                input.uvint().ok()?;
-                form.skip_deletion(input)?;
-                let blocks = input.uvint().ok()?;
-                (0..blocks).try_for_each(|_| form.skip_block(input))?;
-                Some(Self::Indexed { position })
+                input.uvint()?;
+                form.times.partition_deletion(input)?;
+                let blocks = input.uvint()?;
+                form.skip_blocks(blocks, input)?;
+                Ok(Self::Indexed { position })
             }
             WITH_ENTRY => {
-                let entry_at = input.uvint().ok()?;
-                input.uvint().ok()?;
-                form.skip_deletion(input)?;
-                input.uvint().ok()?;
-                input.uvint().ok()?;
-                Some(Self::Entry { position, entry_at })
+                let entry_at = input.uvint()?;
+                input.uvint()?;
+                form.times.partition_deletion(input)?;
+                input.uvint()?;
+                input.uvint()?;
+                Ok(Self::Entry { position, entry_at })
             }
-            _ => None,
+            _ => Err(input.corrupt("a kind of location before it")),
         }
     }
 }
@@ -181,9 +156,8 @@ impl SSTable {
     ) -> Result<bool> {
         let mut input = DataStream::cached(index.row_indexes().clone(), promoted_at);
         let header_length = input.uvint()?;
-        let first = input.u8()?;
-        let is_short = self.descriptor().version.is_oa_or_later() && first & NOT_DELETED != 0;
-        let rest = input.take(if is_short { 0 } else { DELETION_LEN - 1 })?;
+        let version = self.descriptor().version;
+        let deletion = Times::new(EncodingStats::NONE, version).partition_deletion(&mut input)?;
         let blocks = input.uvint()?;
         let numbers = unsigned_vint_len(position) + unsigned_vint_len(promoted_size);
         let (Some(entry_at), Some(blocks_size)) = (
@@ -196,8 +170,8 @@ impl SSTable {
         out.u8(WITH_ENTRY);
         out.uvint(entry_at);
         out.uvint(header_length);
-        out.u8(first);
-        out.bytes(&rest);
+        let stored = encode_partition_deletion(version, &deletion, out);
+        stored.map_err(|reason| Error::Refused(format!("the deletion of a partition: {reason}")))?;
         out.uvint(blocks);
         out.uvint(blocks_size);
         Ok(true)
@@ -292,8 +266,8 @@ mod tests {
         out.bytes(deletion);
         out.uvint(2);
         for has_open in [false, true] {
-            // A row, then a bound with only the first value.
-            out.bytes(&[KIND_ROW, 0, 2, b'a', b'b', 0, 0, 0, 1]);
+            // A row (kind 4), then a bound with only the first value.
+            out.bytes(&[4, 0, 2, b'a', b'b', 0, 0, 0, 1]);
             out.bytes(&[6, 0, 1, 0, 1, b'c']);
             out.uvint(300);
             out.svint(-5);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::Component;
 
 /// Parses the component; keeps unknown names. The file is a list for operators; the directory has the same information.
-pub fn parse(bytes: &[u8]) -> BTreeSet<Component> {
+pub(crate) fn parse(bytes: &[u8]) -> BTreeSet<Component> {
     String::from_utf8_lossy(bytes)
         .lines()
         .map(str::trim)
@@ -15,7 +15,7 @@ pub fn parse(bytes: &[u8]) -> BTreeSet<Component> {
 }
 
 /// The bytes of the component.
-pub fn print(components: &BTreeSet<Component>) -> Vec<u8> {
+pub(crate) fn print(components: &BTreeSet<Component>) -> Vec<u8> {
     let mut names: Vec<&str> = components.iter().map(Component::name).collect();
     names.sort_unstable();
     names

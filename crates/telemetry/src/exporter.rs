@@ -19,7 +19,7 @@ use crate::messages::{
     ExportAnswer, ExportMetrics, ExportTraces, KeyValue, Resource, ResourceMetrics, ResourceSpans, Scope,
     ScopeMetrics, ScopeSpans, Span,
 };
-use crate::openmetrics::{Times, metrics_of};
+use crate::openmetrics::{PointTimes, metrics_of};
 use crate::span::WaitingSpan;
 use crate::troubles::Troubles;
 use crate::{FinishedSpan, TelemetryOptions};
@@ -364,7 +364,7 @@ impl Exporter {
         let Some(text) = self.metrics.get().and_then(|source| source()) else {
             return;
         };
-        let times = Times {
+        let times = PointTimes {
             started_unix_nanos: self.started_unix_nanos,
             now_unix_nanos: unix_nanos(&*self.env),
         };

@@ -218,14 +218,14 @@ pub(crate) struct KeyValue {
 }
 
 impl KeyValue {
-    pub fn new(key: impl Into<String>, value: AnyScalar) -> Self {
+    pub(crate) fn new(key: impl Into<String>, value: AnyScalar) -> Self {
         Self {
             key: key.into(),
             value: Some(AnyValue { value: Some(value) }),
         }
     }
 
-    pub fn text(key: impl Into<String>, value: impl Into<String>) -> Self {
+    pub(crate) fn text(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self::new(key, AnyScalar::Text(value.into()))
     }
 }

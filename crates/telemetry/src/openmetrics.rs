@@ -12,13 +12,13 @@ use crate::messages::{
 
 /// The times of all points.
 #[derive(Clone, Copy)]
-pub(crate) struct Times {
+pub(crate) struct PointTimes {
     pub started_unix_nanos: u64,
     pub now_unix_nanos: u64,
 }
 
 /// Converts a text. Leaves out lines that are no metrics.
-pub(crate) fn metrics_of(text: &str, times: Times) -> Vec<Metric> {
+pub(crate) fn metrics_of(text: &str, times: PointTimes) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let mut family = Family::default();
     for line in text.lines() {
@@ -72,7 +72,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    fn finish(self, times: Times) -> Option<Metric> {
+    fn finish(self, times: PointTimes) -> Option<Metric> {
         if self.samples.is_empty() {
             return None;
         }
@@ -98,7 +98,7 @@ impl<'a> Family<'a> {
         })
     }
 
-    fn points(&self, times: Times) -> Vec<NumberPoint> {
+    fn points(&self, times: PointTimes) -> Vec<NumberPoint> {
         let samples = self
             .samples
             .iter()
@@ -114,7 +114,7 @@ impl<'a> Family<'a> {
         points.collect()
     }
 
-    fn histogram_points(&self, times: Times) -> Vec<HistogramPoint> {
+    fn histogram_points(&self, times: PointTimes) -> Vec<HistogramPoint> {
         // By labels, since the samples of a point need not follow each other.
         let mut points: BTreeMap<String, HistogramPoint> = BTreeMap::new();
         for sample in &self.samples {
@@ -235,7 +235,7 @@ fn unit_of(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    const TIMES: Times = Times {
+    const TIMES: PointTimes = PointTimes {
         started_unix_nanos: 1,
         now_unix_nanos: 2,
     };

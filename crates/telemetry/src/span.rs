@@ -68,7 +68,7 @@ impl FinishedSpan {
 
 impl WaitingSpan {
     /// The message for this span, with these random bytes as trace id and span id.
-    pub fn encode(self, ids: [u8; 24]) -> messages::Span {
+    pub(crate) fn encode(self, ids: [u8; 24]) -> messages::Span {
         let steps_left_out = u32::try_from(self.steps_left_out).unwrap_or(u32::MAX);
         let span = self.span;
         let (of_trace, of_span) = ids.split_at(16);

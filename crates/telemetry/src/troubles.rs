@@ -14,7 +14,7 @@ pub(crate) struct Troubles {
 
 impl Troubles {
     /// Notes a failure; returns the number of failures to log, if it is time for a line.
-    pub fn failed(&mut self, now: Instant) -> Option<u64> {
+    pub(crate) fn failed(&mut self, now: Instant) -> Option<u64> {
         self.failures += 1;
         self.is_failing = true;
         if self.said.is_some_and(|said| now.duration_since(said) < INTERVAL) {
@@ -25,7 +25,7 @@ impl Troubles {
     }
 
     /// Notes a success; returns true if it follows a failure that was logged.
-    pub fn succeeded(&mut self) -> bool {
+    pub(crate) fn succeeded(&mut self) -> bool {
         // The minute goes on: a collector that fails now and then causes no more lines than one that is down.
         std::mem::take(&mut self.is_failing) && self.failures == 0
     }

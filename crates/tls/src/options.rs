@@ -189,7 +189,7 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// A warning if the certificate has expired or soon will.
-    pub fn warning(&self, options: &TlsOptions, env: &dyn Env) -> Option<String> {
+    pub(crate) fn warning(&self, options: &TlsOptions, env: &dyn Env) -> Option<String> {
         let warning = warning_of_end(self.certificate.as_ref()?, env.now_secs())?;
         let (block, keystore) = (options.block, options.keystore.display());
         Some(format!("{block}: {keystore}: {warning}"))

@@ -43,9 +43,9 @@ impl Default for Options {
 
 impl Options {
     /// Maximum of `maximum_node_connections`.
-    pub const MAXIMUM_NODE_CONNECTIONS_MAX: u16 = 512;
+    const MAXIMUM_NODE_CONNECTIONS_MAX: u16 = 512;
     /// Maximum of `construction_beam_width`.
-    pub const CONSTRUCTION_BEAM_WIDTH_MAX: u16 = 3200;
+    const CONSTRUCTION_BEAM_WIDTH_MAX: u16 = 3200;
 
     /// The names of all options.
     pub const NAMES: [&str; 4] = [

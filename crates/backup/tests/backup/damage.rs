@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ilion_backup::{Catalogue, Directory, Error, Until, delete};
 use ilion_env::{Env, FaultEnv};
 
-use crate::node::{Node, Place, of, refused, restore, restored_rows, verify_all};
+use crate::node::{Node, TestDirectory, of, refused, restore, restored_rows, verify_all};
 
-fn place_with_backup() -> (Place, Node, Directory) {
-    let place = Place::new();
+fn place_with_backup() -> (TestDirectory, Node, Directory) {
+    let place = TestDirectory::new();
     let node = Node::open(&place.env, &place.path("node")).with_table();
     for i in 0..50 {
         node.put(i % 5, i / 5, &format!("value {i}"));
@@ -20,7 +20,7 @@ fn place_with_backup() -> (Place, Node, Directory) {
 }
 
 /// The object of a chunk of a Data.db of `ks.t`.
-fn object(place: &Place, destination: &Directory) -> PathBuf {
+fn object(place: &TestDirectory, destination: &Directory) -> PathBuf {
     let manifest = Catalogue::open(destination).unwrap().manifest("one").unwrap();
     let mut tables = manifest.tables.iter();
     let table = tables

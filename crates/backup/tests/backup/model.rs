@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use ilion_backup::{Until, delete};
 use ilion_env::Seeded;
 
-use crate::node::{Node, Place, Rows, of, restored_rows, verify_all};
+use crate::node::{Node, Rows, TestDirectory, of, restored_rows, verify_all};
 
 const SEED: u64 = 24;
 const STEPS: u64 = 160;
 
 struct World {
-    place: Place,
+    place: TestDirectory,
     node: Option<Node>,
     rows: Rows,
     /// What each backup has, and its moment.
@@ -156,7 +156,7 @@ fn what_is_restored_is_what_was_there_at_that_moment() {
     let steps = variable("BACKUP_STEPS").unwrap_or(STEPS);
     eprintln!("seed {seed}, {steps} steps");
     let mut random = Seeded::new(seed);
-    let place = Place::new();
+    let place = TestDirectory::new();
     let node = Node::open_archiving(&place.env, &place.path("node")).with_table();
     let mut world = World {
         place,

@@ -2,7 +2,7 @@
 
 use ilion_backup::{Error, Until};
 
-use crate::node::{Node, Place, Rows, of, refused, restore, restored_rows};
+use crate::node::{Node, Rows, TestDirectory, of, refused, restore, restored_rows};
 
 /// A time between what the node has done and what it will do.
 fn now(node: &Node) -> i64 {
@@ -30,7 +30,7 @@ fn history(node: &Node, from: i32) -> Vec<(i64, Rows)> {
 
 #[test]
 fn any_moment_between_and_behind_backups_can_be_restored() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let destination = place.destination();
     let mut node = Node::open_archiving(&place.env, &place.path("node")).with_table();
     let before = now(&node);
@@ -106,7 +106,7 @@ fn any_moment_between_and_behind_backups_can_be_restored() {
 
 #[test]
 fn a_segment_that_is_missing_is_never_passed_over() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let destination = place.destination();
     let mut node = Node::open_archiving(&place.env, &place.path("node")).with_table();
     let created = node.create(&destination, "one").unwrap();
@@ -142,7 +142,7 @@ fn a_segment_that_is_missing_is_never_passed_over() {
 
 #[test]
 fn a_time_without_an_archive_is_a_gap() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let destination = place.destination();
     let mut node = Node::open_archiving(&place.env, &place.path("node")).with_table();
     node.create(&destination, "one").unwrap();
@@ -177,7 +177,7 @@ fn a_time_without_an_archive_is_a_gap() {
 
 #[test]
 fn a_restored_node_does_not_mix_with_the_one_it_is_a_copy_of() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let destination = place.destination();
     let mut node = Node::open_archiving(&place.env, &place.path("node")).with_table();
     node.put(1, 1, "both");

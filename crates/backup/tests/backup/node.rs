@@ -246,12 +246,12 @@ pub fn restored_rows(env: &Arc<dyn Env>, place: &Directory, until: Until, target
 }
 
 /// A real directory for a node, its destination and its restores.
-pub struct Place {
+pub struct TestDirectory {
     pub env: Arc<dyn Env>,
     pub root: TempDir,
 }
 
-impl Place {
+impl TestDirectory {
     pub fn new() -> Self {
         let env: Arc<dyn Env> = RealEnv::new();
         Self {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use ilion_backup::{Catalogue, TableChoice, Until, delete, restore_table};
 use ilion_engine::ImportSource;
 
-use crate::node::{Node, Place, of, refused, restore, restore_options, restored_rows, verify_all};
+use crate::node::{Node, TestDirectory, of, refused, restore, restore_options, restored_rows, verify_all};
 
-fn place_with_node() -> (Place, Node) {
-    let place = Place::new();
+fn place_with_node() -> (TestDirectory, Node) {
+    let place = TestDirectory::new();
     let node = Node::open(&place.env, &place.path("node")).with_table();
     for i in 0..200 {
         node.put(i % 20, i / 20, &format!("value {i}"));
@@ -163,7 +163,7 @@ fn a_directory_that_is_not_empty_is_left_alone() {
 
 #[test]
 fn a_destination_without_backups_says_so() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let error = refused(restore(
         &place.env,
         &place.destination(),
@@ -236,7 +236,7 @@ fn a_table_comes_back_under_another_name_beside_what_it_has_become() {
 
 #[test]
 fn a_keyspace_that_was_dropped_comes_back_with_types_and_without_dropped_columns() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let node = Node::open(&place.env, &place.path("node"));
     let destination = place.destination();
     node.cql("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
@@ -289,7 +289,7 @@ fn a_keyspace_that_was_dropped_comes_back_with_types_and_without_dropped_columns
 
 #[test]
 fn a_backup_under_load_is_one_moment_of_all_tables() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let node = Node::open(&place.env, &place.path("node")).with_table();
     node.cql("CREATE TABLE ks.first (k int PRIMARY KEY)");
     node.cql("CREATE TABLE ks.second (k int PRIMARY KEY)");

@@ -235,9 +235,9 @@ fn simple(ty: &CqlType, cell: &Cell) -> Result<Avro, String> {
     }
 }
 
-type Times = [(&'static str, Avro); 4];
+type TimeFields = [(&'static str, Avro); 4];
 
-fn of_cell(cell: &Cell) -> Times {
+fn of_cell(cell: &Cell) -> TimeFields {
     times(
         cell.local_deletion_secs,
         Some(cell.timestamp_micros),
@@ -245,7 +245,7 @@ fn of_cell(cell: &Cell) -> Times {
     )
 }
 
-fn times(local_secs: u32, timestamp_micros: Option<i64>, ttl_secs: u32) -> Times {
+fn times(local_secs: u32, timestamp_micros: Option<i64>, ttl_secs: u32) -> TimeFields {
     [
         ("deletion_ts", deletion_ts(local_secs)),
         ("set", Avro::Boolean(true)),
@@ -271,7 +271,7 @@ fn ttl(secs: u32) -> Avro {
     }
 }
 
-fn with(value: (&str, Avro), times: Times) -> Avro {
+fn with(value: (&str, Avro), times: TimeFields) -> Avro {
     let value = [(value.0.to_owned(), value.1)].into_iter();
     Avro::Record(value.chain(named(times)).collect())
 }

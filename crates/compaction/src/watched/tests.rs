@@ -1,8 +1,10 @@
 //! Tests of [`Watched`]: it reports once after each stretch, by whichever method of `Cursor` the rows are read.
 
 use bytes::Bytes;
+use ilion_rows::notation::{parse_partitions, parse_table};
+use ilion_rows::recorder::{Method, forwarded};
 use ilion_rows::{DeletionTime, LaidTimestamp, RowLayout};
-use ilion_types::Token;
+use ilion_types::{Partitioner, Token};
 use parking_lot::Mutex;
 
 use super::*;
@@ -244,4 +246,29 @@ fn whoever_looks_can_end_the_read() {
     let taken: Vec<_> = taken.take_while(Result::is_ok).collect();
     assert_eq!(taken.len(), 2 * 4096 - 1);
     assert_eq!(looks.lock().len(), 2);
+}
+
+#[test]
+fn every_way_of_reading_is_forwarded() {
+    let table = parse_table("k int pk, c int ck, v int").unwrap();
+    let text = "partition 1\n  row 1 live@1 v=1@1\n  row 2 live@1 v=2@1\n";
+    let partitions = parse_partitions(text, &table, Partitioner::Murmur3).unwrap();
+    let looks = Mutex::new(Vec::new());
+    let found = forwarded(&partitions, |cursor| {
+        let watch = Looks {
+            bytes: &looks,
+            end_at: 0,
+        };
+        Watched::new(cursor, watch, 1, 1)
+    });
+    use Method::{LowerBound, NextPartition, NextUnfiltered, Peek, PlainPartitions, PlainRows};
+    let all = [
+        NextPartition,
+        NextUnfiltered,
+        LowerBound,
+        Peek,
+        PlainPartitions,
+        PlainRows,
+    ];
+    assert_eq!(found.unwrap(), all);
 }

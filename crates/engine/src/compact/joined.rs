@@ -22,7 +22,7 @@ impl Joined {
     }
 
     /// Pairs of a number of inputs and the count of partitions that were in that many inputs; without counts of 0.
-    pub fn counts(&self) -> Vec<(u32, u64)> {
+    pub(crate) fn counts(&self) -> Vec<(u32, u64)> {
         let counts = (1..).zip(self.0.iter().map(|count| count.load(Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
@@ -55,4 +55,37 @@ impl Cursor for Counted {
     }
 
     ilion_rows::cursor_methods!(forward merge: next_unfiltered lower_bound peek plain_rows);
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_rows::Direction;
+    use ilion_rows::notation::{parse_partitions, parse_table};
+    use ilion_rows::recorder::{Method, forwarded};
+    use ilion_types::Partitioner;
+
+    use super::*;
+
+    #[test]
+    fn what_a_merge_has_is_forwarded() {
+        let table = parse_table("k int pk, c int ck, v int").unwrap();
+        let text = "partition 1\n  row 1 live@1 v=1@1\n  row 2 live@1 v=2@1\n";
+        let partitions = parse_partitions(text, &table, Partitioner::Murmur3).unwrap();
+        let found = forwarded(&partitions, |cursor| {
+            let source = Box::new(cursor) as Box<dyn Cursor>;
+            Counted {
+                merge: MergeCursor::new(vec![source], table.clone(), Direction::Forward),
+                joined: Joined::of_inputs(1),
+            }
+        });
+        use Method::{LowerBound, NextPartition, NextUnfiltered, PlainPartitions, PlainRows};
+        let expected = [
+            NextPartition,
+            NextUnfiltered,
+            LowerBound,
+            PlainPartitions,
+            PlainRows,
+        ];
+        assert_eq!(found.unwrap(), expected);
+    }
 }

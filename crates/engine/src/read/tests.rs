@@ -18,11 +18,11 @@ use crate::live_sstable::LiveSSTable;
 /// Later than everything but a third of what expires.
 const READ_AT_SECS: u32 = NOW_SECS + 61;
 
-struct Case {
+pub(super) struct Case {
     disk: MemEnv,
     env: Arc<dyn Env>,
     table: Arc<TableSchema>,
-    store: TableStore,
+    pub(super) store: TableStore,
     dice: Dice,
 }
 
@@ -65,7 +65,7 @@ fn move_in_time(mutation: &mut Mutation, by: i64) {
 }
 
 impl Case {
-    fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let table = random::random_table(&mut dice);
         let disk = MemEnv::new(seed);

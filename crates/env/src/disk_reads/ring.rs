@@ -58,7 +58,7 @@ impl<T> Inbox<T> {
 
 impl<T: Send + 'static> Ring<T> {
     /// Starts the thread. Returns `on_read` where io_uring is not available.
-    pub fn start(on_read: OnRead<T>) -> std::io::Result<Result<Self, OnRead<T>>> {
+    pub(crate) fn start(on_read: OnRead<T>) -> std::io::Result<Result<Self, OnRead<T>>> {
         let Ok(wake) = eventfd(0, EventfdFlags::CLOEXEC) else {
             return Ok(Err(on_read));
         };
@@ -87,12 +87,12 @@ impl<T: Send + 'static> Ring<T> {
         }
     }
 
-    pub fn submit(&self, reads: Vec<(T, Waiting)>) {
+    pub(crate) fn submit(&self, reads: Vec<(T, Waiting)>) {
         self.inbox.reads.lock().extend(reads);
         self.inbox.wake();
     }
 
-    pub fn stop(self) {
+    pub(crate) fn stop(self) {
         self.inbox.is_stopping.store(true, SeqCst);
         self.inbox.wake();
         // A panic was logged by the hook.

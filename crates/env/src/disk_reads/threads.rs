@@ -30,7 +30,7 @@ struct Queue<T> {
 }
 
 impl<T: Send + 'static> Threads<T> {
-    pub fn start(on_read: OnRead<T>) -> std::io::Result<Self> {
+    pub(crate) fn start(on_read: OnRead<T>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue {
                 reads: VecDeque::new(),
@@ -50,7 +50,7 @@ impl<T: Send + 'static> Threads<T> {
         Ok(Self { shared, threads })
     }
 
-    pub fn submit(&self, reads: Vec<(T, Waiting)>) {
+    pub(crate) fn submit(&self, reads: Vec<(T, Waiting)>) {
         let count = reads.len();
         self.shared.queue.lock().reads.extend(reads);
         for _ in 0..count {
@@ -58,7 +58,7 @@ impl<T: Send + 'static> Threads<T> {
         }
     }
 
-    pub fn stop(self) {
+    pub(crate) fn stop(self) {
         self.shared.queue.lock().is_stopping = true;
         self.shared.has_more.notify_all();
         for thread in self.threads {

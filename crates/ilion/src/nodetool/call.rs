@@ -34,7 +34,7 @@ const FLUSHES: [&str; 2] = ["drain", "flush"];
 
 /// The node to connect to, and the login there. `None` if an option was not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ConnectOptions {
     address: Option<IpAddr>,
     port: Option<u16>,
     username: Option<String>,
@@ -46,8 +46,8 @@ pub struct Place {
 ///
 /// # Errors
 /// Such an option has no value, or a value that is no address or port.
-pub fn take_place(words: Vec<String>) -> Result<(Place, Vec<String>), Failure> {
-    let mut place = Place::default();
+pub fn take_connect_options(words: Vec<String>) -> Result<(ConnectOptions, Vec<String>), Failure> {
+    let mut place = ConnectOptions::default();
     let mut rest = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
@@ -104,7 +104,7 @@ pub fn take_place(words: Vec<String>) -> Result<(Place, Vec<String>), Failure> {
     Ok((place, rest))
 }
 
-impl Place {
+impl ConnectOptions {
     /// The node and login, as options for a command of `ilion`.
     pub fn arguments(&self) -> Vec<String> {
         let pairs = [
@@ -169,7 +169,7 @@ pub fn missing_keyspace(keyspace: &str) -> Failure {
 #[derive(Clone, Debug)]
 pub struct Call {
     verb: &'static str,
-    place: Place,
+    place: ConnectOptions,
     /// Long names of the given options, with their values; `None` for options that take no value.
     options: Vec<(&'static str, Option<String>)>,
     /// The other arguments.
@@ -181,7 +181,7 @@ impl Call {
     ///
     /// # Errors
     /// An option is unknown or has no value, or there are too few or too many arguments.
-    pub fn parse(verb: Shape, place: Place, words: &[String]) -> Result<Self, Failure> {
+    pub fn parse(verb: Shape, place: ConnectOptions, words: &[String]) -> Result<Self, Failure> {
         let mut call = Self {
             verb: verb.name,
             place,

@@ -1,4 +1,4 @@
-//! The table of verbs in `docs/operating.md`, made from the code.
+//! The table of verbs in `docs/nodetool.md`, made from the code.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn table() -> String {
 
 #[test]
 fn the_document_lists_the_verbs() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/nodetool.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the page has the mark");
     let (found, after) = rest.split_once(END).expect("the page has the mark of the end");
@@ -50,5 +50,5 @@ fn the_document_lists_the_verbs() {
         std::fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
         return;
     }
-    assert_eq!(found, wanted, "docs/operating.md is stale: run with REWRITE=1");
+    assert_eq!(found, wanted, "docs/nodetool.md is stale: run with REWRITE=1");
 }

@@ -110,7 +110,7 @@ fn of_nodetool(given: &[OsString]) -> Result<Route, Failure> {
         .map(|word| word.to_str().map(str::to_owned))
         .collect();
     let words = words.ok_or_else(|| Failure::nodetool("an argument is not UTF-8"))?;
-    let (place, words) = call::take_place(words)?;
+    let (place, words) = call::take_connect_options(words)?;
     let Some((verb, rest)) = words.split_first() else {
         return Ok(Route::Help(verbs::list()));
     };

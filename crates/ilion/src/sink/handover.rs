@@ -5,7 +5,7 @@ use std::time::Duration;
 use ilion_kafka::Record;
 use parking_lot::{Condvar, Mutex};
 
-use super::line::Place;
+use super::line::ConsumerProgress;
 use super::round::Round;
 use crate::Failure;
 
@@ -26,7 +26,7 @@ struct State {
 /// What [`Handover::take`] returns.
 pub enum Taken {
     /// Records by partition of the topic, and the position of the consumer once they are sent.
-    Round(Vec<(usize, Vec<Record>)>, Option<Place>),
+    Round(Vec<(usize, Vec<Record>)>, Option<ConsumerProgress>),
     /// No change came within the time.
     Quiet,
     /// The reader has ended, and all rounds were taken.
@@ -94,8 +94,8 @@ mod tests {
 
     const WAIT: Duration = Duration::from_secs(60);
 
-    fn place(number: usize) -> Place {
-        Place {
+    fn place(number: usize) -> ConsumerProgress {
+        ConsumerProgress {
             position: format!("7:{number}"),
             logged_millis: 0,
         }

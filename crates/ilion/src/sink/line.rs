@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// How far a consumer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Place {
+pub struct ConsumerProgress {
     /// Position in the commit log: the node has sent all changes before it.
     #[serde(rename = "at")]
     pub position: String,
@@ -31,7 +31,7 @@ pub enum Line<'a> {
     /// A change.
     Change {
         /// Where to go on after this change.
-        place: Place,
+        place: ConsumerProgress,
         /// The partition key; `None` if the change concerns all partitions, such as a TRUNCATE.
         key: Option<&'a str>,
         /// The envelope.
@@ -40,7 +40,7 @@ pub enum Line<'a> {
     /// The schemas of the changes that follow, if the format is Avro.
     Schemas(Schemas),
     /// A position without a change.
-    At(Place),
+    At(ConsumerProgress),
     /// The last line, if the stream is complete.
     End(String),
     /// The last line, if the node cannot go on: the reason.
@@ -55,14 +55,14 @@ pub fn parse(line: &str) -> Option<Line<'_>> {
         return text("end")
             .map(Line::End)
             .or_else(|| text("error").map(Line::Failed))
-            .or_else(|| Place::deserialize(&object).ok().map(Line::At))
+            .or_else(|| ConsumerProgress::deserialize(&object).ok().map(Line::At))
             .or_else(|| Schemas::deserialize(&object).ok().map(Line::Schemas));
     }
     let mut parts = line.splitn(4, '\t');
     let mut next = || parts.next();
     let (position, logged, key, envelope) = (next()?, next()?, next()?, next()?);
     Some(Line::Change {
-        place: Place {
+        place: ConsumerProgress {
             position: position.to_owned(),
             logged_millis: logged.parse().ok()?,
         },
@@ -75,8 +75,8 @@ pub fn parse(line: &str) -> Option<Line<'_>> {
 mod tests {
     use super::*;
 
-    fn place(position: &str, logged_millis: i64) -> Place {
-        Place {
+    fn place(position: &str, logged_millis: i64) -> ConsumerProgress {
+        ConsumerProgress {
             position: position.to_owned(),
             logged_millis,
         }

@@ -2,7 +2,7 @@
 
 use ilion_kafka::{Record, partition_of};
 
-use super::line::Place;
+use super::line::ConsumerProgress;
 
 /// A round with at least this many bytes is full.
 const BYTES_MAX: usize = 1 << 20;
@@ -13,7 +13,7 @@ pub struct Round {
     partitions: Vec<Vec<Record>>,
     bytes: usize,
     /// Position of the consumer once all are sent; `None` if it has not moved.
-    place: Option<Place>,
+    place: Option<ConsumerProgress>,
 }
 
 impl Round {
@@ -27,7 +27,7 @@ impl Round {
     }
 
     /// Adds a change. A change without a key is sent to all partitions.
-    pub fn add(&mut self, place: Place, key: Option<Vec<u8>>, envelope: Vec<u8>) {
+    pub fn add(&mut self, place: ConsumerProgress, key: Option<Vec<u8>>, envelope: Vec<u8>) {
         let record = Record {
             key,
             value: envelope,
@@ -51,7 +51,7 @@ impl Round {
     }
 
     /// Moves the position of the consumer without adding a change.
-    pub fn advance(&mut self, place: Place) {
+    pub fn advance(&mut self, place: ConsumerProgress) {
         self.place = Some(place);
     }
 
@@ -66,7 +66,7 @@ impl Round {
     }
 
     /// Empties the round; returns its records by partition, and its position.
-    pub fn take(&mut self) -> (Vec<(usize, Vec<Record>)>, Option<Place>) {
+    pub fn take(&mut self) -> (Vec<(usize, Vec<Record>)>, Option<ConsumerProgress>) {
         let partitions = self.partitions.len();
         let taken = std::mem::replace(self, Self::new(partitions));
         (taken.partitions.into_iter().enumerate().collect(), taken.place)
@@ -77,8 +77,8 @@ impl Round {
 mod tests {
     use super::*;
 
-    fn place(position: &str) -> Place {
-        Place {
+    fn place(position: &str) -> ConsumerProgress {
+        ConsumerProgress {
             position: position.to_owned(),
             logged_millis: 1,
         }

@@ -8,7 +8,7 @@ use ilion_kafka::Topic;
 use ilion_server::admin::{AdminClient, ClientError};
 
 use super::handover::{Handover, Taken};
-use super::line::Place;
+use super::line::ConsumerProgress;
 use super::source::{Source, tell};
 use crate::Failure;
 use crate::ask::path;
@@ -35,8 +35,8 @@ pub struct Sending {
 /// How far the sink is.
 #[derive(Default)]
 struct Progress {
-    sent: Option<Place>,
-    committed: Option<Place>,
+    sent: Option<ConsumerProgress>,
+    committed: Option<ConsumerProgress>,
     committed_nanos: u64,
 }
 

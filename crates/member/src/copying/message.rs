@@ -35,7 +35,7 @@ pub(crate) struct CopyRequest {
 
 /// A part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum CopyMessage {
     State(Bytes),
     SSTable {
         table: TableId,
@@ -87,7 +87,7 @@ impl CopyRequest {
     }
 }
 
-impl Part {
+impl CopyMessage {
     pub fn encode(&self) -> Bytes {
         let mut out = Writer::new();
         match self {
@@ -196,17 +196,17 @@ mod tests {
 
     use super::*;
 
-    fn parts() -> Vec<Part> {
+    fn parts() -> Vec<CopyMessage> {
         vec![
-            Part::State(Bytes::from_static(b"state")),
-            Part::SSTable {
+            CopyMessage::State(Bytes::from_static(b"state")),
+            CopyMessage::SSTable {
                 table: TableId(Uuid::from_u128(7)),
                 name: "nb-1-big".to_owned(),
                 components: vec![("Statistics.db".to_owned(), 9), ("Data.db".to_owned(), 1 << 40)],
             },
-            Part::piece(1, 300, Bytes::from_static(b"bytes")),
-            Part::piece(0, 0, Bytes::new()),
-            Part::End,
+            CopyMessage::piece(1, 300, Bytes::from_static(b"bytes")),
+            CopyMessage::piece(0, 0, Bytes::new()),
+            CopyMessage::End,
         ]
     }
 
@@ -221,7 +221,7 @@ mod tests {
     fn messages_are_read_back() {
         assert_eq!(CopyRequest::decode(&request().encode()), Ok(request()));
         for part in parts() {
-            assert_eq!(Part::decode(&part.encode()), Ok(part));
+            assert_eq!(CopyMessage::decode(&part.encode()), Ok(part));
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
     fn damaged_messages_are_errors_or_others_and_never_take_more_memory_than_they_have_bytes() {
         let mut random = Seeded::new(1);
         let requests = std::iter::once(Bytes::from(request().encode()));
-        for bytes in requests.chain(parts().iter().map(Part::encode)) {
+        for bytes in requests.chain(parts().iter().map(CopyMessage::encode)) {
             for _ in 0..2000 {
                 let mut changed = bytes.to_vec();
                 for _ in 0..=random.below(2) {
@@ -238,7 +238,7 @@ mod tests {
                 }
                 changed.truncate(random.below(changed.len() as u64 + 1) as usize);
                 let changed = Bytes::from(changed);
-                drop((CopyRequest::decode(&changed), Part::decode(&changed)));
+                drop((CopyRequest::decode(&changed), CopyMessage::decode(&changed)));
             }
         }
         let many = [&[VERSION][..], &[0; 8], &[0xf0, 0xff, 0xff, 0xff, 0xff]].concat();

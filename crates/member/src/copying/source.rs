@@ -12,7 +12,7 @@ use ilion_replica::CopiedState;
 use ilion_rows::{KeyBound, KeyRange};
 use ilion_types::Token;
 
-use crate::copying::message::{CopyRequest, Part};
+use crate::copying::message::{CopyMessage, CopyRequest};
 use crate::shared::{Shared, nanos};
 use crate::waiting::receive_until;
 
@@ -33,7 +33,7 @@ pub(crate) struct Asked {
 pub struct CopyParts {
     tables: VecDeque<HeldTable>,
     slices: SliceRanges,
-    first: Option<Part>,
+    first: Option<CopyMessage>,
     current: Option<Sending>,
     is_over: bool,
 }
@@ -76,7 +76,7 @@ pub(crate) fn serve(shared: &Arc<Shared>, request: &Bytes) -> Result<CopyParts, 
     Ok(CopyParts {
         tables,
         slices: slices_of(&wanted, ring),
-        first: Some(Part::State(saved.encode().into())),
+        first: Some(CopyMessage::State(saved.encode().into())),
         current: None,
         is_over: false,
     })
@@ -110,7 +110,7 @@ pub(crate) fn slices_of(tablets: &BTreeSet<u32>, ring: Tablets) -> SliceRanges {
 }
 
 impl CopyParts {
-    fn next_part(&mut self) -> Result<Option<Part>, String> {
+    fn next_part(&mut self) -> Result<Option<CopyMessage>, String> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
@@ -122,14 +122,14 @@ impl CopyParts {
                 self.current = None;
             }
             let Some(table) = self.tables.pop_front() else {
-                return Ok((!std::mem::replace(&mut self.is_over, true)).then_some(Part::End));
+                return Ok((!std::mem::replace(&mut self.is_over, true)).then_some(CopyMessage::End));
             };
             let slice = table
                 .write_slice(&self.slices)
                 .map_err(|error| error.to_string())?;
             if let Some(slice) = slice {
                 let components: Vec<(String, u64)> = slice.components().collect();
-                let begins = Part::SSTable {
+                let begins = CopyMessage::SSTable {
                     table: table.id(),
                     name: slice.name(),
                     components: components.clone(),
@@ -147,7 +147,7 @@ impl CopyParts {
 }
 
 impl Sending {
-    fn next_piece(&mut self) -> Result<Option<Part>, String> {
+    fn next_piece(&mut self) -> Result<Option<CopyMessage>, String> {
         let Some(size) = self.sizes.get(self.component).copied() else {
             return Ok(None);
         };
@@ -163,7 +163,7 @@ impl Sending {
             (self.component, self.offset) = (component + 1, 0);
         }
         let number = u16::try_from(component).map_err(|_| "an SSTable with too many components")?;
-        Ok(Some(Part::piece(number, offset, bytes)))
+        Ok(Some(CopyMessage::piece(number, offset, bytes)))
     }
 }
 

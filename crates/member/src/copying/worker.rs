@@ -13,7 +13,7 @@ use ilion_env::turns::{Spawned, spawn};
 use ilion_replica::CopiedState;
 use uuid::Uuid;
 
-use crate::copying::message::{CopyRequest, Part};
+use crate::copying::message::{CopyMessage, CopyRequest};
 use crate::copying::source::slices_of;
 use crate::forward::MemberClient;
 use crate::shared::Shared;
@@ -178,7 +178,7 @@ impl<'a> Copying<'a> {
         parts: &mut dyn Iterator<Item = Result<Bytes, String>>,
         request: &CopyRequest,
     ) -> Result<CopiedState, String> {
-        let Part::State(bytes) = self.next(parts)? else {
+        let CopyMessage::State(bytes) = self.next(parts)? else {
             return Err(out_of_order());
         };
         let state = CopiedState::decode(&bytes).map_err(|error| error.to_string())?;
@@ -191,12 +191,12 @@ impl<'a> Copying<'a> {
         Ok(state)
     }
 
-    fn next(&self, parts: &mut dyn Iterator<Item = Result<Bytes, String>>) -> Result<Part, String> {
+    fn next(&self, parts: &mut dyn Iterator<Item = Result<Bytes, String>>) -> Result<CopyMessage, String> {
         if self.shared.is_stopping.load(Relaxed) {
             return Err("this node stops".to_owned());
         }
         let part = parts.next().ok_or("the copy ends too early")??;
-        Part::decode(&part).map_err(|error| error.to_string())
+        CopyMessage::decode(&part).map_err(|error| error.to_string())
     }
 
     /// Brings the SSTables into the tables; returns their bytes.
@@ -211,13 +211,13 @@ impl<'a> Copying<'a> {
         let mut current: Option<(Load, Vec<String>)> = None;
         loop {
             let part = self.next(parts)?;
-            if !matches!(part, Part::Piece { .. })
+            if !matches!(part, CopyMessage::Piece { .. })
                 && let Some((load, _)) = current.take()
             {
                 engine.finish_load(&load).map_err(|error| error.to_string())?;
             }
             match part {
-                Part::SSTable {
+                CopyMessage::SSTable {
                     table,
                     name,
                     components,
@@ -232,7 +232,7 @@ impl<'a> Copying<'a> {
                     let names = components.iter().map(|(name, _)| name.clone()).collect();
                     current = Some((load, names));
                 }
-                Part::Piece {
+                CopyMessage::Piece {
                     component,
                     offset,
                     crc,
@@ -244,8 +244,8 @@ impl<'a> Copying<'a> {
                         .map_err(|error| error.to_string())?;
                     all += bytes.len() as u64;
                 }
-                Part::End => return Ok(all),
-                Part::State(_) => return Err(out_of_order()),
+                CopyMessage::End => return Ok(all),
+                CopyMessage::State(_) => return Err(out_of_order()),
             }
         }
     }

@@ -58,7 +58,7 @@ impl Histogram {
     }
 
     /// Adds a value `times` times.
-    pub fn record_many(&mut self, value: u64, times: u64) {
+    pub(crate) fn record_many(&mut self, value: u64, times: u64) {
         if value == 0 {
             self.zeros += times;
             return;

@@ -78,7 +78,7 @@ impl StatementCosts {
     }
 
     /// The shard for a thread without a shard of its own. These threads are spread over the shared shards.
-    pub fn shared_shard(&self) -> &Mutex<CostShard> {
+    pub(crate) fn shared_shard(&self) -> &Mutex<CostShard> {
         &self.shared[SHARE.with(|share| *share)]
     }
 

@@ -67,7 +67,7 @@ impl RecentRates {
     }
 
     /// Requests of a cache per second, and hits per second.
-    pub fn of_cache(&self, name: &str) -> [f64; 2] {
+    pub(crate) fn of_cache(&self, name: &str) -> [f64; 2] {
         let caches = self.caches.lock();
         let rates = caches.get(name).copied().unwrap_or_default();
         rates.map(|rate| rate.per_second)

@@ -51,7 +51,7 @@ struct Numbers {
 impl Tally {
     /// Counts an execution.
     #[inline]
-    pub fn record(&mut self, spent: &Spent<'_>) {
+    pub(crate) fn record(&mut self, spent: &Spent<'_>) {
         let cost = spent.cost;
         self.errors += u64::from(spent.is_error);
         let numbers = Numbers {
@@ -76,7 +76,7 @@ impl Tally {
 
     /// Counts the times of an execution.
     #[inline]
-    pub fn record_times(&mut self, stages: &Stages) {
+    pub(crate) fn record_times(&mut self, stages: &Stages) {
         self.latency.record(stages.sum());
         self.local_latency.record(stages.local());
         let add = |sum: &mut u64, nanos: u64| *sum = sum.wrapping_add(nanos);
@@ -88,12 +88,12 @@ impl Tally {
     }
 
     /// Executions.
-    pub fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         self.large.calls + self.small.iter().sum::<u64>()
     }
 
     /// Converts the counters to histograms.
-    pub fn costs(&self) -> ShapeCosts {
+    pub(crate) fn costs(&self) -> ShapeCosts {
         let mut costs = ShapeCosts {
             calls: self.calls(),
             errors: self.errors,

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use ilion_rows::{Bound, DeletionTime};
 
-use crate::row::decode::{ClusteringPrefix, RowFormat};
+use crate::error::Step;
+use crate::row::decode::{ClusteringFormat, ClusteringPrefix, RowFormat};
+use crate::row::format::times::Times;
 use crate::row::source::{ByteSource, Piece};
 use crate::{ChunkReader, DataStream, Error, Result};
 
@@ -31,6 +33,35 @@ pub(crate) struct Block {
     pub(crate) width: u64,
     /// The deletion that is open behind the block.
     pub(crate) open: Option<DeletionTime>,
+}
+
+impl Block {
+    /// Decodes a block of an index with clusterings and times in these forms.
+    pub(crate) fn decode(
+        clustering: &ClusteringFormat,
+        times: &Times,
+        input: &mut impl ByteSource,
+    ) -> Step<Self> {
+        let first = clustering.prefix(input)?;
+        let last = clustering.prefix(input)?;
+        let offset = input.uvint()?;
+        let width = WIDTH_BASE.checked_add(input.svint()?);
+        let Some(width) = width.and_then(|width| u64::try_from(width).ok()) else {
+            return Err(input.corrupt("a width before it"));
+        };
+        let open = match input.u8()? {
+            0 => None,
+            1 => Some(times.partition_deletion(input)?),
+            _ => return Err(input.corrupt("a boolean before it")),
+        };
+        Ok(Self {
+            first,
+            last,
+            offset,
+            width,
+            open,
+        })
+    }
 }
 
 /// The blocks of one partition.
@@ -92,29 +123,11 @@ impl BlockIndex {
             return Err(self.corrupt(at, "blocks of up to 16 MiB in order"));
         };
         let mut input = Piece::new(self.index.read_at(start, len)?, start, &self.index);
-        let clustering = &self.format.clustering;
-        let first = clustering.prefix(&mut input)?;
-        let last = clustering.prefix(&mut input)?;
-        let offset = input.uvint()?;
-        let width = WIDTH_BASE.checked_add(input.svint()?);
-        let Some(width) = width.and_then(|width| u64::try_from(width).ok()) else {
-            return Err(input.corrupt("a width before it").into());
-        };
-        let open = match input.u8()? {
-            0 => None,
-            1 => Some(self.format.times.partition_deletion(&mut input)?),
-            _ => return Err(input.corrupt("a boolean before it").into()),
-        };
-        if input.remaining() != 0 {
-            return Err(input.corrupt("the end of the block's entry").into());
+        let block = Block::decode(&self.format.clustering, &self.format.times, &mut input)?;
+        match input.remaining() {
+            0 => Ok(block),
+            _ => Err(input.corrupt("the end of the block's entry").into()),
         }
-        Ok(Block {
-            first,
-            last,
-            offset,
-            width,
-            open,
-        })
     }
 
     fn block_position(&self, at: usize) -> Result<u64> {

@@ -23,11 +23,9 @@ use ilion_schema::{ColumnKind, TableSchema};
 use self::body::BodyDecoder;
 use self::columns::FileColumns;
 use crate::error::Step;
+use crate::row::format::state::RowFlags;
 use crate::row::format::times::Times;
-use crate::row::format::{
-    extended_flag,
-    unfiltered_flag::{END_OF_PARTITION, HAS_EXTENSION, IS_MARKER},
-};
+use crate::row::format::unfiltered_flag::{END_OF_PARTITION, IS_MARKER};
 use crate::row::source::{ByteSource, Stretch, Within};
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
@@ -58,7 +56,7 @@ pub(crate) enum Head {
 pub(crate) struct RowHead {
     pub(crate) clustering: Clustering,
     pub(crate) body_size: u64,
-    flags: u8,
+    flags: RowFlags,
     /// The parts of the row's columns, from the cell map.
     pub(crate) parts: Option<Bytes>,
 }
@@ -127,11 +125,7 @@ impl RowFormat {
         if !self.has_statics() {
             return Ok(None);
         }
-        let flags = input.u8()?;
-        let is_row = flags & (END_OF_PARTITION | IS_MARKER) == 0 && flags & HAS_EXTENSION != 0;
-        if !is_row || input.u8()? & extended_flag::IS_STATIC == 0 {
-            return Err(ByteSource::corrupt(input, "a static row before it"));
-        }
+        let flags = RowFlags::decode_static(input)?;
         let head = RowHead {
             clustering: Clustering::empty(),
             body_size: input.uvint()?,
@@ -145,22 +139,20 @@ impl RowFormat {
     /// Decodes the next unfiltered up to its body; `None` at the end of the partition.
     #[inline(always)]
     pub(crate) fn head(&self, input: &mut DataStream) -> Step<Option<Head>> {
-        let flags = input.u8()?;
-        if flags == END_OF_PARTITION {
+        let first = input.u8()?;
+        if first == END_OF_PARTITION {
             return Ok(None);
         }
-        if flags == IS_MARKER {
+        if first == IS_MARKER {
             return self.marker(input).map(|marker| Some(Head::Marker(marker)));
         }
-        if flags & (END_OF_PARTITION | IS_MARKER) != 0 {
+        if first & (END_OF_PARTITION | IS_MARKER) != 0 {
             return Err(ByteSource::corrupt(
                 input,
                 "flags of a row, a marker or the end of the partition before it",
             ));
         }
-        if flags & HAS_EXTENSION != 0 {
-            check_extended(input)?;
-        }
+        let flags = RowFlags::decode(first, input)?;
         let clustering = self.clustering.clustering(input)?;
         let body_size = input.uvint()?;
         Ok(Some(Head::Row(RowHead {
@@ -252,21 +244,4 @@ fn walk_apart(decoder: &mut BodyDecoder<'_>, input: &mut DataStream, size: u64, 
 /// True if the row has chunks that need not be read if values are skipped.
 fn is_worth_skipping(input: &DataStream, size: usize) -> bool {
     size > input.rest().len() && size > input.chunks().chunk_length() as usize
-}
-
-#[cold]
-fn check_extended(input: &mut DataStream) -> Step<()> {
-    let extended = input.u8()?;
-    if extended & extended_flag::HAS_SHADOWABLE_DELETION != 0 {
-        let reason = format!(
-            "{}: at byte {}: a shadowable deletion of an old materialized view is not supported",
-            input.chunks().path().display(),
-            input.position()
-        );
-        return Err(Error::Refused(reason).into());
-    }
-    Err(ByteSource::corrupt(
-        input,
-        "a regular row without an extension before it",
-    ))
 }

@@ -18,18 +18,19 @@ mod usual;
 use std::ops::Range;
 
 use ilion_codec::{Append, Slab, unsigned_vint_len};
-use ilion_rows::{CellRef, ComplexColumn, DeletionTime, Liveness, Marker, NO_TTL, PlainRow, Row};
+use ilion_rows::{CellRef, ComplexColumn, DeletionTime, Liveness, Marker, PlainRow, Row};
 use ilion_schema::TableSchema;
 
+use super::format::state::{RowFlags, RowState};
 use super::format::times::{PARTITION_DELETION_BYTES_MAX, Times, encode_partition_deletion};
 use super::format::values::{FixedLen, Unstorable, encode_bound, encode_values};
-use super::format::{extended_flag, unfiltered_flag};
+use super::format::{VINT_BYTES_MAX, unfiltered_flag};
 use crate::metadata_collector::MetadataCollector;
 use crate::{EncodingStats, Version};
 
 use body::BodySink;
 use cell::encode_cell_head;
-use columns::{ColumnLayout, StoredColumn, VINT_BYTES_MAX};
+use columns::{ColumnLayout, StoredColumn};
 use source::{Content, SeenRow};
 
 pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
@@ -62,8 +63,8 @@ enum Fit {
     Long,
 }
 
-/// Maximum size of a body before its columns: a liveness, a deletion, a bitmap of columns.
-const BODY_HEAD_BYTES_MAX: usize = 6 * VINT_BYTES_MAX;
+/// Maximum size of a body before its columns: the state of the row, a bitmap of columns.
+const BODY_HEAD_BYTES_MAX: usize = RowState::BYTES_MAX + VINT_BYTES_MAX;
 
 impl RowEncoder {
     pub(crate) fn new(table: &TableSchema, least: EncodingStats, version: Version) -> Self {
@@ -151,11 +152,10 @@ impl RowEncoder {
             }
             None => {
                 self.statics.encode_empty_subset(&mut self.body);
-                0
+                RowState::NONE.flags()
             }
         };
-        out.u8(flags | unfiltered_flag::HAS_EXTENSION);
-        out.u8(extended_flag::IS_STATIC);
+        flags.of_static().encode(out);
         append_sizes(0, self.body.len(), out);
         Ok(row.is_some())
     }
@@ -252,7 +252,7 @@ impl RowEncoder {
         out: &mut Slab,
     ) -> Result<Range<usize>, Unstorable> {
         let flags = flags_of(row, &self.regulars);
-        out.u8(flags);
+        flags.encode(out);
         let start = out.len();
         encode_values(&self.clustering_lens, row.clustering(), out)?;
         let size_at = out.len();
@@ -282,7 +282,7 @@ impl RowEncoder {
     ) -> Result<Range<usize>, Unstorable> {
         let flags = flags_of(row, &self.regulars);
         encode_body(row, flags, &self.regulars, &self.times, stats, &mut self.body)?;
-        out.u8(flags);
+        flags.encode(out);
         let start = out.len();
         encode_values(&self.clustering_lens, row.clustering.values(), out)?;
         let clustering = start..out.len();
@@ -360,28 +360,18 @@ pub(crate) fn encode_end_of_partition(out: &mut Slab) {
 
 /// True if the row is empty. Requires: its columns are chosen.
 fn is_blank(row: &impl RowSource, layout: &ColumnLayout) -> bool {
-    layout.chosen().is_empty() && row.liveness().is_none() && row.deletion().is_live()
+    layout.chosen().is_empty() && row.state().is_none()
 }
 
 /// The flags of a row. Requires: its columns are chosen.
 #[inline]
-fn flags_of(row: &impl RowSource, layout: &ColumnLayout) -> u8 {
-    let mut flags = 0;
-    let liveness = row.liveness();
-    if !liveness.is_none() {
-        flags |= unfiltered_flag::HAS_TIMESTAMP;
-        if liveness.ttl_secs != NO_TTL {
-            flags |= unfiltered_flag::HAS_TTL;
-        }
-    }
-    if !row.deletion().is_live() {
-        flags |= unfiltered_flag::HAS_DELETION;
-    }
+fn flags_of(row: &impl RowSource, layout: &ColumnLayout) -> RowFlags {
+    let mut flags = row.state().flags();
     if layout.has_chosen_all() {
-        flags |= unfiltered_flag::HAS_ALL_COLUMNS;
+        flags = flags.with_all_columns();
     }
     if has_complex_deletion(row, layout) {
-        flags |= unfiltered_flag::HAS_COMPLEX_DELETION;
+        flags = flags.with_complex_deletions();
     }
     flags
 }
@@ -399,26 +389,26 @@ fn has_complex_deletion(row: &impl RowSource, layout: &ColumnLayout) -> bool {
 #[inline]
 fn encode_body(
     row: &impl RowSource,
-    flags: u8,
+    flags: RowFlags,
     layout: &ColumnLayout,
     times: &Times,
     stats: &mut MetadataCollector,
     out: &mut impl BodySink,
 ) -> Result<(), Unstorable> {
-    let (liveness, deletion) = (row.liveness(), row.deletion());
+    let state = row.state();
+    let liveness = state.liveness;
+    state.encode(times, out);
     if !liveness.is_none() {
-        times.encode_liveness(&liveness, out);
         stats.liveness(&liveness);
     }
-    if !deletion.is_live() {
-        times.encode_deletion(&deletion, out);
-        stats.deletion(&deletion);
+    if !state.deletion.is_live() {
+        stats.deletion(&state.deletion);
     }
     if !layout.has_chosen_all() {
         layout.encode_subset(out);
     }
     out.begin_columns();
-    let has_complex_deletion = flags & unfiltered_flag::HAS_COMPLEX_DELETION != 0;
+    let has_complex_deletion = flags.has_complex_deletions();
     let (mut columns_with_cells, mut cells_as_row) = (0, 0);
     for (column, content) in layout.chosen_of(row) {
         match content {

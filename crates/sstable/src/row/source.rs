@@ -1,6 +1,9 @@
 //! The inputs of decoders: a stream over a file, or bytes in memory.
 
+use std::path::Path;
+
 use bytes::Bytes;
+use ilion_codec::{Error as Malformed, Reader};
 
 use super::rest::Rest;
 use crate::error::Step;
@@ -166,6 +169,43 @@ impl ByteSource for Piece<'_> {
 
     fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
         self.taking(|stretch| stretch.array())
+    }
+}
+
+/// Bytes that are in no file of an SSTable, for example in a saved cache. Errors name no file: the caller reports its own.
+pub(crate) struct Unplaced<'r, 'b>(pub(crate) &'r mut Reader<'b>);
+
+impl Unplaced<'_, '_> {
+    fn damage(&self, error: &Malformed) -> Box<Error> {
+        Box::new(Error::in_file(Path::new(""), 0, error))
+    }
+}
+
+impl ByteSource for Unplaced<'_, '_> {
+    fn u8(&mut self) -> Step<u8> {
+        self.0.u8().map_err(|error| self.damage(&error))
+    }
+
+    fn uvint(&mut self) -> Step<u64> {
+        self.0.uvint().map_err(|error| self.damage(&error))
+    }
+
+    fn take(&mut self, len: usize) -> Step<Bytes> {
+        let taken = self.0.take(len).map(Bytes::copy_from_slice);
+        taken.map_err(|error| self.damage(&error))
+    }
+
+    #[cold]
+    fn corrupt(&self, expected: &'static str) -> Box<Error> {
+        self.damage(&self.0.error(expected))
+    }
+
+    fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
+        let taken = self.0.take(N).map_err(|error| self.damage(&error))?;
+        taken
+            .first_chunk()
+            .copied()
+            .ok_or_else(|| self.corrupt("more bytes"))
     }
 }
 

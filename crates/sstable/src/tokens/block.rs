@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::elias_fano::{self, Sequence, Shape};
-use super::order::{Place, code_of_bytes, common_len};
+use super::order::{ComparableToken, code_of_bytes, common_len};
 use super::{u16_at, u64_at};
 
 const HEADER_LEN: usize = 28;
@@ -78,10 +78,10 @@ impl<'b> Block<'b> {
 
     /// Compares a token with the codes that the partition may have. `Equal` means that the token may be the partition's.
     #[inline]
-    pub(super) fn relation(&self, place: Place<'_>, index: usize) -> Option<Ordering> {
+    pub(super) fn relation(&self, place: ComparableToken<'_>, index: usize) -> Option<Ordering> {
         let code = match place {
-            Place::Code(code) => code,
-            Place::Bytes(key) => {
+            ComparableToken::Code(code) => code,
+            ComparableToken::Bytes(key) => {
                 let common = common_len(self.prefix, key);
                 if common < self.prefix.len() {
                     return Some(match key.get(common) {
@@ -119,10 +119,10 @@ impl<'b> Block<'b> {
 
     /// Indexes of the partitions that may have the token. If there are none: an empty range, where they would be.
     #[inline]
-    pub(super) fn find(&self, place: Place<'_>) -> Range<usize> {
+    pub(super) fn find(&self, place: ComparableToken<'_>) -> Range<usize> {
         match place {
-            Place::Code(code) => self.find_code(code),
-            Place::Bytes(key) => self.find_bytes(key),
+            ComparableToken::Code(code) => self.find_code(code),
+            ComparableToken::Bytes(key) => self.find_bytes(key),
         }
     }
 
@@ -179,13 +179,13 @@ impl BlockDraft {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, place: Place<'_>, position: u64, row_index: Option<u64>) {
+    pub(super) fn add(&mut self, place: ComparableToken<'_>, position: u64, row_index: Option<u64>) {
         if let Some(at) = row_index {
             self.add_row_index(at);
         }
         let code = match place {
-            Place::Code(code) => code,
-            Place::Bytes(key) => self.add_key(key),
+            ComparableToken::Code(code) => code,
+            ComparableToken::Bytes(key) => self.add_key(key),
         };
         self.partitions.push(Partition { code, position });
     }

@@ -10,7 +10,7 @@ use ilion_types::{Partitioner, Token};
 
 use super::BLOCK_PARTITIONS;
 use super::block::Block;
-use super::order::{Order, Place, code_of_bytes, trimmed};
+use super::order::{ComparableToken, Order, code_of_bytes, trimmed};
 use super::tail::{END_LEN, Tail};
 use crate::{Component, Descriptor, Error, Result};
 use ilion_pages::{PageBytes, Pages, paged_length, u64_at};
@@ -126,7 +126,7 @@ impl TokenMap {
     /// The map is damaged or cannot be read. The same is true for the methods below.
     #[inline]
     pub(crate) fn candidates(&self, token: &Token) -> Result<Candidates> {
-        let found = self.find(Place::of(token))?;
+        let found = self.find(ComparableToken::of(token))?;
         if found.end - found.start > CANDIDATES_MAX {
             return Ok(Candidates::TooMany);
         }
@@ -136,7 +136,7 @@ impl TokenMap {
     /// Number of partitions below a bound. Partitions that may have the token of the bound are not counted.
     pub(crate) fn rank(&self, bound: &KeyBound) -> Result<u64> {
         match bound.token() {
-            Some(token) => Ok(self.find(Place::of(token))?.start),
+            Some(token) => Ok(self.find(ComparableToken::of(token))?.start),
             None if matches!(bound, KeyBound::End) => Ok(self.tail.partition_count),
             None => Ok(0),
         }
@@ -144,10 +144,10 @@ impl TokenMap {
 
     /// The result of [`Self::rank`], and a lower bound of the token of the next partition; `None` if there is no next partition.
     pub(crate) fn next_above(&self, bound: &KeyBound) -> Result<(u64, Option<Token>)> {
-        let (rank, code) = match bound.token().map(Place::of) {
-            Some(Place::Code(code)) => {
+        let (rank, code) = match bound.token().map(ComparableToken::of) {
+            Some(ComparableToken::Code(code)) => {
                 // Blocks behind this one have no partition below the code: the first of each is not below it.
-                let number = self.last_block_below(Place::Code(code))?;
+                let number = self.last_block_below(ComparableToken::Code(code))?;
                 let (at, next) = self.block(number, |block| block.next_code(code))?;
                 (number * BLOCK_PARTITIONS as u64 + at as u64, next)
             }
@@ -163,7 +163,7 @@ impl TokenMap {
 
     /// Compares a token with that of partition number `index`; `Equal` means that they may be equal.
     #[inline]
-    pub(super) fn relation(&self, place: Place<'_>, index: u64) -> Result<Ordering> {
+    pub(super) fn relation(&self, place: ComparableToken<'_>, index: u64) -> Result<Ordering> {
         let relation = self.block_of(index, |block, at| block.relation(place, at))?;
         relation.ok_or_else(|| self.damaged(index))
     }
@@ -178,9 +178,9 @@ impl TokenMap {
 
     /// The place of the last partition, as bytes that compare in the same order.
     pub(super) fn last_place(&self) -> Vec<u8> {
-        match Place::of(&self.last.token) {
-            Place::Code(code) => code.to_be_bytes().to_vec(),
-            Place::Bytes(bytes) => bytes.to_vec(),
+        match ComparableToken::of(&self.last.token) {
+            ComparableToken::Code(code) => code.to_be_bytes().to_vec(),
+            ComparableToken::Bytes(bytes) => bytes.to_vec(),
         }
     }
 
@@ -221,7 +221,7 @@ impl TokenMap {
     /// The partitions that may have the token; stops at more than [`CANDIDATES_MAX`]. If there are none: an empty range, where they
     /// would be.
     #[inline]
-    fn find(&self, place: Place<'_>) -> Result<Range<u64>> {
+    fn find(&self, place: ComparableToken<'_>) -> Result<Range<u64>> {
         let mut number = self.last_block_below(place)?;
         let mut found: Option<Range<u64>> = None;
         loop {
@@ -324,13 +324,13 @@ impl TokenMap {
 
     /// The last block whose first partition may be below the token; the first block if no block has one.
     #[inline]
-    fn last_block_below(&self, place: Place<'_>) -> Result<u64> {
+    fn last_block_below(&self, place: ComparableToken<'_>) -> Result<u64> {
         let below = match place {
-            Place::Code(code) => {
+            ComparableToken::Code(code) => {
                 let (low, high) = self.window(code)?;
                 partition_point(low, high, |number| Ok(self.head(number)? < code))?
             }
-            Place::Bytes(key) => {
+            ComparableToken::Bytes(key) => {
                 let code = code_of_bytes(key);
                 let low = partition_point(0, self.blocks, |number| Ok(self.head(number)? < code))?;
                 let high = partition_point(low, self.blocks, |number| Ok(self.head(number)? <= code))?;

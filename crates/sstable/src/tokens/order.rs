@@ -18,7 +18,7 @@ pub(super) enum Order {
 
 /// A token in the form in which it is compared with codes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place<'t> {
+pub(super) enum ComparableToken<'t> {
     Code(u64),
     Bytes(&'t [u8]),
 }
@@ -80,7 +80,7 @@ pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len() - zeros]
 }
 
-impl<'t> Place<'t> {
+impl<'t> ComparableToken<'t> {
     #[inline]
     pub(super) fn of(token: &'t Token) -> Self {
         match token {
@@ -124,12 +124,12 @@ mod tests {
         for partitioner in [Partitioner::Murmur3, Partitioner::Random] {
             for key in [&b"a"[..], b"b", b"key", b"", &[0xFF; 40]] {
                 let token = partitioner.token(key);
-                let Place::Code(code) = Place::of(&token) else {
+                let ComparableToken::Code(code) = ComparableToken::of(&token) else {
                     panic!("a hash has a code");
                 };
                 let floor = Order::of(partitioner).floor_of_code(code);
                 assert!(floor <= token, "{floor} {token}");
-                assert!(matches!(Place::of(&floor), Place::Code(same) if same <= code));
+                assert!(matches!(ComparableToken::of(&floor), ComparableToken::Code(same) if same <= code));
                 if let Some(next) = code.checked_add(1) {
                     assert!(Order::of(partitioner).floor_of_code(next) > token);
                 }

@@ -9,7 +9,7 @@ use ilion_types::{Partitioner, Token};
 
 use super::BLOCK_PARTITIONS;
 use super::block::BlockDraft;
-use super::order::{Order, Place, code_of_bytes, common_len};
+use super::order::{ComparableToken, Order, code_of_bytes, common_len};
 use super::tail::Tail;
 use crate::Result;
 use ilion_pages::PagesWriter;
@@ -66,7 +66,7 @@ impl TokenMapWriter {
     /// Adds a partition; keys ascend. `row_index` is the position of the partition's entry in Index.db or Rows.db, if it has a row index.
     #[inline]
     pub(crate) fn add(&mut self, token: &Token, position: u64, row_index: Option<u64>) -> Result<()> {
-        self.draft.add(Place::of(token), position, row_index);
+        self.draft.add(ComparableToken::of(token), position, row_index);
         match self.draft.len() {
             BLOCK_PARTITIONS => self.end_block(),
             _ => Ok(()),

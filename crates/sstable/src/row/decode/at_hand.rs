@@ -4,7 +4,7 @@
 //! handles only these, and keeps its state in registers. Rows that are rare, cut off or damaged are left to the general decoder, which
 //! reports errors.
 
-use ilion_rows::{Clustering, ColumnData, DeletionTime, Liveness, NO_TIMESTAMP, Row, Values};
+use ilion_rows::{Clustering, Liveness, NO_TIMESTAMP, Row, Values};
 
 use super::RowFormat;
 use super::body::BodyDecoder;
@@ -12,10 +12,8 @@ use super::common_cell::common_cells;
 use super::wanted::Wanted;
 use crate::DataStream;
 use crate::row::format::BITMAP_COLUMNS;
+use crate::row::format::state::RowFlags;
 use crate::row::format::subset::Subset;
-use crate::row::format::unfiltered_flag::{
-    END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_EXTENSION, HAS_TIMESTAMP, IS_MARKER,
-};
 use crate::row::rest::Rest;
 use crate::row::source::{BodySource as _, Stretch};
 
@@ -26,10 +24,7 @@ impl RowFormat {
     pub(crate) fn row_at_hand(&self, stream: &mut DataStream) -> Option<Row> {
         let input = Stretch::at_hand(stream);
         let mut rest = input.rest();
-        let flags = rest.u8()?;
-        if flags & (END_OF_PARTITION | IS_MARKER | HAS_EXTENSION) != 0 {
-            return None;
-        }
+        let flags = RowFlags::at_hand(&mut rest)?;
         let mut values = Values::new();
         self.clustering.values_at_hand(&mut rest, |value, left| {
             values.push(value.map(|value| input.slice_before(left, value.len())));
@@ -42,9 +37,9 @@ impl RowFormat {
         if stream.keeps_apart(size) {
             return None;
         }
-        let row = match flags & !(HAS_TIMESTAMP | HAS_ALL_COLUMNS) {
-            0 => self.common_row(flags, clustering, body)?,
-            _ => self.any_row(flags, clustering, body)?,
+        let row = match flags.are_common() {
+            true => self.common_row(flags, clustering, body)?,
+            false => self.any_row(flags, clustering, body)?,
         };
         stream.go_to(end);
         Some(row)
@@ -71,22 +66,20 @@ impl RowFormat {
     /// The bytes behind a row; `None` if no regular row starts here, or not all of it is in the window.
     #[inline]
     fn behind_row<'w>(&self, mut rest: Rest<'w>) -> Option<Rest<'w>> {
-        if rest.u8()? & (END_OF_PARTITION | IS_MARKER | HAS_EXTENSION) != 0 {
-            return None;
-        }
+        RowFlags::at_hand(&mut rest)?;
         self.clustering.skip_at_hand(&mut rest)?;
         let size = usize::try_from(rest.uvint()?).ok()?;
         rest.take(size)?;
         Some(rest)
     }
 
-    fn decoder(&self, flags: u8) -> BodyDecoder<'_> {
+    fn decoder(&self, flags: RowFlags) -> BodyDecoder<'_> {
         BodyDecoder::new(flags, &self.times, &self.regulars, Wanted::ALL)
     }
 
     /// Decodes a row that may have other times than a timestamp.
     #[inline(never)]
-    fn any_row(&self, flags: u8, clustering: Clustering, body: Stretch<'_>) -> Option<Row> {
+    fn any_row(&self, flags: RowFlags, clustering: Clustering, body: Stretch<'_>) -> Option<Row> {
         let mut row = Row::empty(clustering);
         self.decoder(flags).decode_at_hand(body, &mut row).ok()?;
         Some(row)
@@ -94,18 +87,18 @@ impl RowFormat {
 
     /// Decodes a row with a timestamp and no other times.
     #[inline(always)]
-    fn common_row(&self, flags: u8, clustering: Clustering, mut input: Stretch<'_>) -> Option<Row> {
+    fn common_row(&self, flags: RowFlags, clustering: Clustering, mut input: Stretch<'_>) -> Option<Row> {
         let mut rest = input.rest();
         rest.skip_uvint()?;
         let mut row_micros = NO_TIMESTAMP;
-        if flags & HAS_TIMESTAMP != 0 {
+        if flags.has_timestamp() {
             row_micros = self.times.timestamp_of(rest.uvint()?);
         }
         let columns = &self.regulars.columns;
-        let missing = match flags & HAS_ALL_COLUMNS {
-            0 if columns.len() >= BITMAP_COLUMNS => return None,
-            0 => rest.uvint()?,
-            _ => 0,
+        let missing = match flags.has_all_columns() {
+            true => 0,
+            false if columns.len() >= BITMAP_COLUMNS => return None,
+            false => rest.uvint()?,
         };
         let present = columns.len().checked_sub(missing.count_ones() as usize)?;
         let mut cells = Vec::with_capacity(present);
@@ -119,21 +112,21 @@ impl RowFormat {
             }
         };
         if let Some(index) = stopped_at {
-            let row = inserted(clustering, row_micros, cells);
+            let row = Row::live(clustering, Liveness::live(row_micros), cells);
             return self.rest_of_row(flags, missing, index, input, row);
         }
         if input.remaining() != 0 || cells.len() != present {
             return None;
         }
         self.regulars.put_in_order(&mut cells);
-        Some(inserted(clustering, row_micros, cells))
+        Some(Row::live(clustering, Liveness::live(row_micros), cells))
     }
 
     /// Decodes the remaining columns, from the first one with other times on.
     #[inline(never)]
     fn rest_of_row(
         &self,
-        flags: u8,
+        flags: RowFlags,
         missing: u64,
         from: usize,
         mut input: Stretch<'_>,
@@ -147,15 +140,5 @@ impl RowFormat {
         let decoder = self.decoder(flags).resumed(row.liveness);
         decoder.decode_from(from, &mut input, &subset, &mut row).ok()?;
         Some(row)
-    }
-}
-
-#[inline]
-fn inserted(clustering: Clustering, row_micros: i64, columns: Vec<ColumnData>) -> Row {
-    Row {
-        clustering,
-        liveness: Liveness::live(row_micros),
-        deletion: DeletionTime::LIVE,
-        columns,
     }
 }

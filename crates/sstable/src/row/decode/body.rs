@@ -1,7 +1,7 @@
 //! Decodes the part of a row behind its clustering.
 //!
 //! ```text
-//! body   := previous_size:uvint [timestamp] [ttl expires] [deletion] [subset] data*
+//! body   := previous_size:uvint state [subset] data*
 //! data   := cell                                    simple column
 //!         | [deletion] count:uvint (cell)*          complex column
 //! cell   := flags:u8 [timestamp] [local_deletion] [ttl] [path:bytesV] [value]
@@ -17,11 +17,9 @@ use super::common_cell::common_cells;
 use super::wanted::Wanted;
 use crate::error::Step;
 use crate::row::format::cell_flag;
+use crate::row::format::state::{RowFlags, RowState};
 use crate::row::format::subset::Subset;
 use crate::row::format::times::Times;
-use crate::row::format::unfiltered_flag::{
-    HAS_ALL_COLUMNS, HAS_COMPLEX_DELETION, HAS_DELETION, HAS_TIMESTAMP, HAS_TTL,
-};
 use crate::row::source::{BodySource, ByteSource, Stretch};
 
 /// Maximum capacity reserved for cells before they are decoded.
@@ -65,7 +63,7 @@ impl CellTimes {
 
 /// Decodes the body of one row.
 pub(super) struct BodyDecoder<'d> {
-    pub(super) flags: u8,
+    pub(super) flags: RowFlags,
     pub(super) times: &'d Times,
     pub(super) columns: &'d FileColumns,
     pub(super) wanted: Wanted<'d>,
@@ -74,7 +72,12 @@ pub(super) struct BodyDecoder<'d> {
 }
 
 impl<'d> BodyDecoder<'d> {
-    pub(super) fn new(flags: u8, times: &'d Times, columns: &'d FileColumns, wanted: Wanted<'d>) -> Self {
+    pub(super) fn new(
+        flags: RowFlags,
+        times: &'d Times,
+        columns: &'d FileColumns,
+        wanted: Wanted<'d>,
+    ) -> Self {
         Self {
             flags,
             times,
@@ -110,13 +113,11 @@ impl<'d> BodyDecoder<'d> {
     #[inline(always)]
     pub(super) fn start<S: BodySource>(&mut self, input: &mut S, row: &mut Row) -> Step<Subset> {
         input.uvint()?;
-        self.liveness = self.liveness(input)?;
-        row.liveness = self.liveness;
-        if self.flags & HAS_DELETION != 0 {
-            row.deletion = self.times.deletion(input)?;
-        }
+        let state = RowState::decode(self.flags, self.times, input)?;
+        self.liveness = state.liveness;
+        state.put_into(row);
         let columns = self.columns;
-        let subset = if self.flags & HAS_ALL_COLUMNS != 0 {
+        let subset = if self.flags.has_all_columns() {
             Subset::First(columns.columns.len())
         } else {
             Subset::decode(input, columns.columns.len())?
@@ -155,21 +156,6 @@ impl<'d> BodyDecoder<'d> {
         }
         self.columns.put_in_order(&mut row.columns);
         Ok(())
-    }
-
-    #[inline]
-    fn liveness(&self, input: &mut impl ByteSource) -> Step<Liveness> {
-        match self.flags & (HAS_TIMESTAMP | HAS_TTL) {
-            0 => Ok(Liveness::NONE),
-            HAS_TIMESTAMP => Ok(Liveness::live(self.times.timestamp(input)?)),
-            HAS_TTL => Err(input.corrupt("a row with a timestamp, since it has a TTL")),
-            _ => {
-                let timestamp_micros = self.times.timestamp(input)?;
-                let ttl_secs = self.times.ttl(input)?;
-                let expires_secs = self.times.local_deletion(input)?;
-                Ok(Liveness::expiring(timestamp_micros, ttl_secs, expires_secs))
-            }
-        }
     }
 
     /// Decodes one column into the row.
@@ -217,7 +203,7 @@ impl<'d> BodyDecoder<'d> {
 
     fn complex<S: BodySource>(&self, input: &mut S, column: &FileColumn) -> Step<Option<Data>> {
         let mut deletion = DeletionTime::LIVE;
-        if self.flags & HAS_COMPLEX_DELETION != 0 {
+        if self.flags.has_complex_deletions() {
             deletion = self.times.deletion(input)?;
         }
         if !column.keeps(deletion.marked_at_micros) {

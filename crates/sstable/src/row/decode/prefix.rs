@@ -49,7 +49,7 @@ pub(crate) struct ClusteringFormat {
 }
 
 impl ClusteringFormat {
-    pub(super) fn new(fixed_lens: Box<[Option<usize>]>) -> Self {
+    pub(crate) fn new(fixed_lens: Box<[Option<usize>]>) -> Self {
         let has_one_header = (1..=VALUES_PER_HEADER).contains(&fixed_lens.len());
         let whole_len = fixed_lens.iter().copied().sum::<Option<usize>>();
         Self {

@@ -5,9 +5,9 @@ use ilion_schema::{Column, ColumnId, TableSchema};
 use ilion_types::CqlType;
 
 use super::source::{Content, RowSource};
-use crate::row::format::BITMAP_COLUMNS;
 use crate::row::format::subset::encode_subset;
 use crate::row::format::values::{FixedLen, Unstorable};
+use crate::row::format::{BITMAP_COLUMNS, VINT_BYTES_MAX};
 
 /// A column of the table, with the facts that the encoder needs.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,6 @@ impl StoredColumn {
     }
 }
 
-/// Maximum length of a vint.
-pub(super) const VINT_BYTES_MAX: usize = 9;
 /// Maximum length of a deletion inside a row.
 const DELETION_BYTES_MAX: usize = 2 * VINT_BYTES_MAX;
 /// Maximum length of a cell without path and value: flags, three times, a length.

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use ilion_rows::{CellRef, ComplexColumn, Data, DeletionTime, EntryRow, Liveness, PlainRow, Row};
 use ilion_schema::ColumnId;
 
+use crate::row::format::state::RowState;
+
 /// A row to be stored.
 pub(crate) trait RowSource {
     /// The type of a clustering value.
@@ -13,10 +15,8 @@ pub(crate) trait RowSource {
 
     /// A value for each clustering column.
     fn clustering(&self) -> &[Option<Self::Value>];
-    /// The row's liveness.
-    fn liveness(&self) -> Liveness;
-    /// The row's deletion.
-    fn deletion(&self) -> DeletionTime;
+    /// What the row has besides its clustering and its columns.
+    fn state(&self) -> RowState;
     /// The column at an index; `None` behind the last one.
     fn column(&self, index: usize) -> Option<(ColumnId, Content<'_>)>;
 }
@@ -39,13 +39,8 @@ impl RowSource for Row {
     }
 
     #[inline]
-    fn liveness(&self) -> Liveness {
-        self.liveness
-    }
-
-    #[inline]
-    fn deletion(&self) -> DeletionTime {
-        self.deletion
+    fn state(&self) -> RowState {
+        RowState::of(self)
     }
 
     #[inline]
@@ -75,13 +70,8 @@ impl<'b> RowSource for SeenRow<'_, 'b> {
     }
 
     #[inline]
-    fn liveness(&self) -> Liveness {
-        Liveness::live(self.written_micros)
-    }
-
-    #[inline]
-    fn deletion(&self) -> DeletionTime {
-        DeletionTime::LIVE
+    fn state(&self) -> RowState {
+        RowState::new(Liveness::live(self.written_micros), DeletionTime::LIVE)
     }
 
     #[inline]
@@ -102,13 +92,8 @@ impl<'e> RowSource for EntryRow<'e> {
     }
 
     #[inline]
-    fn liveness(&self) -> Liveness {
-        self.liveness
-    }
-
-    #[inline]
-    fn deletion(&self) -> DeletionTime {
-        self.deletion
+    fn state(&self) -> RowState {
+        RowState::new(self.liveness, self.deletion)
     }
 
     #[inline]

@@ -12,6 +12,7 @@ use super::columns::StoredColumn;
 use crate::metadata_collector::MetadataCollector;
 use crate::row::format::VALUES_PER_HEADER;
 use crate::row::format::cell_flag::USES_ROW_TIMESTAMP;
+use crate::row::format::state::RowState;
 use crate::row::format::unfiltered_flag::{HAS_ALL_COLUMNS, HAS_TIMESTAMP};
 use crate::row::format::values::FixedLen;
 
@@ -28,11 +29,7 @@ impl RowEncoder {
     ) -> Option<Range<usize>> {
         let micros = row.liveness.timestamp_micros;
         let columns = self.regulars.all_simple()?;
-        let is_usual = row.columns.len() == columns.len()
-            && row.liveness == Liveness::live(micros)
-            && !row.liveness.is_none()
-            && row.deletion.is_live();
-        if !is_usual {
+        if row.columns.len() != columns.len() || !RowState::of(row).is_insert_at(micros) {
             return None;
         }
         let (begun, room) = self.begin(row.clustering.values(), micros, previous_size, out)?;

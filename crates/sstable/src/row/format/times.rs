@@ -214,6 +214,35 @@ fn sign_extended(secs: u32) -> u64 {
     i64::from(secs.cast_signed()).cast_unsigned()
 }
 
+/// Prints a timestamp that is stored as `delta`.
+pub fn show_timestamp(delta: u64, least: &EncodingStats) -> String {
+    match least.min_timestamp_micros.wrapping_add(delta.cast_signed()) {
+        NO_TIMESTAMP => "none".to_owned(),
+        micros => micros.to_string(),
+    }
+}
+
+/// Prints a local time that is stored as `delta`.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "32 bits are stored, sign-extended"
+)]
+pub fn show_local_time(delta: u64, least: &EncodingStats) -> String {
+    least
+        .min_local_deletion_secs
+        .wrapping_add(delta as u32)
+        .to_string()
+}
+
+/// Prints a TTL that is stored as `delta`.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "32 bits are stored, sign-extended"
+)]
+pub fn show_ttl(delta: u64, least: &EncodingStats) -> String {
+    least.min_ttl_secs.wrapping_add(delta as u32).to_string()
+}
+
 /// Maximum length of a deletion time of fixed size.
 pub(crate) const PARTITION_DELETION_BYTES_MAX: usize = 12;
 

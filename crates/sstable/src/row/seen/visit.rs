@@ -17,11 +17,9 @@ use crate::row::decode::RowFormat;
 use crate::row::decode::columns::UsualColumn;
 use crate::row::format::BITMAP_COLUMNS;
 use crate::row::format::cell_flag;
-use crate::row::format::unfiltered_flag::{END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
+use crate::row::format::state::{RowFlags, RowState};
+use crate::row::format::unfiltered_flag::END_OF_PARTITION;
 use crate::row::rest::Rest;
-
-/// The flags of a row with a timestamp, no other times, and all columns.
-const USUAL_FLAGS: u8 = HAS_TIMESTAMP | HAS_ALL_COLUMNS;
 
 /// Column and value of a cell.
 type Shown<'w> = (ColumnId, &'w [u8]);
@@ -370,7 +368,7 @@ impl RowFormat {
         {
             return None;
         }
-        let flags = rest.u8()?;
+        let flags = RowFlags::at_hand(rest)?;
         let body = Rest(rest.taken_by_uvint()?);
         if rest.u8()? != END_OF_PARTITION {
             return None;
@@ -380,9 +378,14 @@ impl RowFormat {
 
     /// The content of a row, with cells sorted by id; `None` if the row is not plain or not live.
     #[inline(always)]
-    fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
+    fn seen_body<'w>(
+        &self,
+        flags: RowFlags,
+        body: Rest<'w>,
+        cells: &mut [Shown<'w>],
+    ) -> Option<RowContent<'w>> {
         let found = match flags {
-            USUAL_FLAGS => self
+            RowFlags::USUAL => self
                 .usual_body(body, cells)
                 .or_else(|| self.plain_body(flags, body, cells)),
             _ => self.plain_body(flags, body, cells),
@@ -413,8 +416,8 @@ impl RowFormat {
         clustering: &mut [Option<&'w [u8]>],
         cells: &mut [Shown<'w>],
     ) -> Option<RowContent<'w>> {
-        let flags = rest.u8()?;
-        if !is_plain(flags) {
+        let flags = RowFlags::at_hand(rest)?;
+        if !flags.is_plain() {
             return None;
         }
         let mut places = clustering.iter_mut();
@@ -448,25 +451,20 @@ impl RowFormat {
     #[inline(never)]
     fn plain_body<'w>(
         &self,
-        flags: u8,
+        flags: RowFlags,
         mut body: Rest<'w>,
         room: &mut [Shown<'w>],
     ) -> Option<RowContent<'w>> {
-        if !is_plain(flags) {
+        if !flags.is_plain() {
             return None;
         }
         body.skip_uvint()?;
-        let mut row_micros = None;
-        if flags & HAS_TIMESTAMP != 0 {
-            let micros = self.times.timestamp_of(body.uvint()?);
-            row_micros = Some(micros).filter(|micros| *micros != NO_TIMESTAMP);
-            row_micros?;
-        }
+        let row_micros = RowState::plain_at_hand(flags, &self.times, &mut body)?;
         let columns = &self.regulars.columns[..];
-        let missing = match flags & HAS_ALL_COLUMNS {
-            0 if columns.len() >= BITMAP_COLUMNS => return None,
-            0 => body.uvint().filter(|missing| missing >> columns.len() == 0)?,
-            _ => 0,
+        let missing = match flags.has_all_columns() {
+            true => 0,
+            false if columns.len() >= BITMAP_COLUMNS => return None,
+            false => body.uvint().filter(|missing| missing >> columns.len() == 0)?,
         };
         let stored = body.0;
         let (mut count, mut is_together, mut is_usual) = (0, true, self.regulars.lens_are_same);
@@ -497,11 +495,6 @@ impl RowFormat {
             is_usual: false,
         })
     }
-}
-
-#[inline(always)]
-fn is_plain(flags: u8) -> bool {
-    flags & !(HAS_TIMESTAMP | HAS_ALL_COLUMNS) == 0
 }
 
 /// Fills `cells` with the cells of all columns. Returns false if bytes are left behind them, or a cell is not usual.

@@ -10,7 +10,7 @@ use ilion_rows::KeyBound;
 use ilion_types::Token;
 use smallvec::SmallVec;
 
-use super::super::order::Place;
+use super::super::order::ComparableToken;
 use super::{Relative, SAME_GROUP, SUB_STEP, SortedView, index};
 use crate::Result;
 
@@ -33,7 +33,7 @@ impl SortedView {
     /// A token map is damaged or cannot be read. The same is true for the methods below.
     pub fn seek(&self, bound: &KeyBound) -> Result<Spot> {
         match bound.token() {
-            Some(token) => self.locate(&mut Probe::new(self, Place::of(token))),
+            Some(token) => self.locate(&mut Probe::new(self, ComparableToken::of(token))),
             None if matches!(bound, KeyBound::End) => Ok(self.end()),
             None => Ok(Spot { at: 0, anchor: 0 }),
         }
@@ -41,7 +41,7 @@ impl SortedView {
 
     /// The partitions that may have the token, by source.
     pub fn candidates(&self, token: &Token) -> Result<SmallVec<[Candidate; 2]>> {
-        let mut probe = Probe::new(self, Place::of(token));
+        let mut probe = Probe::new(self, ComparableToken::of(token));
         let spot = self.locate(&mut probe)?;
         let mut found: SmallVec<[Candidate; 2]> = SmallVec::new();
         for at in spot.at..self.group_end(spot) {
@@ -183,8 +183,8 @@ impl SortedView {
     /// The first group with a partition that may be at or above the place.
     fn locate(&self, probe: &mut Probe<'_>) -> Result<Spot> {
         let anchor = match probe.place {
-            Place::Code(code) => self.anchors.partition_point(|anchor| code >= anchor.base),
-            Place::Bytes(key) => {
+            ComparableToken::Code(code) => self.anchors.partition_point(|anchor| code >= anchor.base),
+            ComparableToken::Bytes(key) => {
                 self.anchors
                     .partition_point(|anchor| match Relative::of(self.prefix(anchor), key) {
                         Relative::Below => false,
@@ -216,8 +216,8 @@ impl SortedView {
         let own = &self.anchors[anchor];
         let (start, end) = (index(own.start), self.end_of(anchor));
         let code = match probe.place {
-            Place::Code(code) => code,
-            Place::Bytes(key) => match Relative::of(self.prefix(own), key) {
+            ComparableToken::Code(code) => code,
+            ComparableToken::Bytes(key) => match Relative::of(self.prefix(own), key) {
                 Relative::Below => return Ok(start),
                 Relative::Above => return Ok(end),
                 Relative::Code(code) => code,
@@ -252,13 +252,13 @@ impl SortedView {
 /// A lookup of one place. It compares the place with each partition at most once.
 struct Probe<'p> {
     view: &'p SortedView,
-    place: Place<'p>,
+    place: ComparableToken<'p>,
     /// The selectors whose partitions were compared, with the results.
     compared: SmallVec<[(usize, Ordering); 8]>,
 }
 
 impl<'p> Probe<'p> {
-    fn new(view: &'p SortedView, place: Place<'p>) -> Self {
+    fn new(view: &'p SortedView, place: ComparableToken<'p>) -> Self {
         Self {
             view,
             place,

@@ -7,12 +7,12 @@ const LATENCY_MAX_NANOS: u64 = 120_000_000_000;
 
 /// Latencies of operations, in nanoseconds.
 #[derive(Clone, Debug)]
-pub struct Times {
+pub struct LatencyHistograms {
     pub reads: Histogram<u64>,
     pub writes: Histogram<u64>,
 }
 
-impl Times {
+impl LatencyHistograms {
     fn new() -> anyhow::Result<Self> {
         let empty = || Histogram::new_with_bounds(100, LATENCY_MAX_NANOS, 3);
         Ok(Self {
@@ -46,13 +46,15 @@ impl Times {
 }
 
 /// See the module. Each client has a lock of its own, so that no client waits for another.
-pub struct Seconds(Vec<Mutex<Times>>);
+pub struct Seconds(Vec<Mutex<LatencyHistograms>>);
 
 impl Seconds {
     /// # Errors
     /// Never: the bounds of the histograms are valid.
     pub fn new(clients: usize) -> anyhow::Result<Self> {
-        let places: anyhow::Result<_> = (0..clients).map(|_| Times::new().map(Mutex::new)).collect();
+        let places: anyhow::Result<_> = (0..clients)
+            .map(|_| LatencyHistograms::new().map(Mutex::new))
+            .collect();
         Ok(Self(places?))
     }
 
@@ -66,8 +68,8 @@ impl Seconds {
     }
 
     /// The latencies since the last call.
-    pub fn take(&self) -> anyhow::Result<Times> {
-        let mut taken = Times::new()?;
+    pub fn take(&self) -> anyhow::Result<LatencyHistograms> {
+        let mut taken = LatencyHistograms::new()?;
         for place in &self.0 {
             let mut times = place.lock();
             taken.add(&times)?;

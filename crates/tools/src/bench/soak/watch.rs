@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::bench::process::{Transferred, Usage};
 use crate::bench::soak::args::SoakArgs;
-use crate::bench::soak::seconds::{Seconds, Times};
+use crate::bench::soak::seconds::{LatencyHistograms, Seconds};
 use crate::bench::store::Store;
 use crate::bench::table::{number, say};
 use crate::bench::watcher::{IsOver, Watcher};
@@ -42,7 +42,7 @@ pub struct Second {
 /// All measurements.
 pub struct Watched {
     pub seconds: Vec<Second>,
-    pub times: Times,
+    pub times: LatencyHistograms,
     /// What the store's process has read and written, at the beginning and at the end.
     pub transferred: Option<(Transferred, Transferred)>,
     /// CPU and memory of the process, at the beginning and at the end.

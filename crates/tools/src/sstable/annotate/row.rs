@@ -1,12 +1,12 @@
 //! Rows and markers, byte by byte.
 
-use ilion_rows::{BoundKind, NO_TIMESTAMP, paths};
-use ilion_sstable::HeaderColumn;
-use ilion_sstable::row_format::unfiltered_flag::{
-    END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_COMPLEX_DELETION, HAS_DELETION, HAS_EXTENSION, HAS_TIMESTAMP,
-    HAS_TTL, IS_MARKER,
+use ilion_rows::{BoundKind, paths};
+use ilion_sstable::row_format::unfiltered_flag::{HAS_ALL_COLUMNS, HAS_COMPLEX_DELETION, HAS_EXTENSION};
+use ilion_sstable::row_format::{
+    BITMAP_COLUMNS, VALUES_PER_HEADER, cell_flag, extended_flag, fields_of_state, show_local_time,
+    show_timestamp, show_ttl, unfiltered_flag,
 };
-use ilion_sstable::row_format::{BITMAP_COLUMNS, VALUES_PER_HEADER, cell_flag};
+use ilion_sstable::{EncodingStats, HeaderColumn};
 use ilion_types::{CqlType, hex};
 
 use super::Annotator;
@@ -27,28 +27,15 @@ fn names_of(flags: u8, names: &[(u8, &str)], none: &str) -> String {
 }
 
 pub(super) fn flag_names(flags: u8) -> String {
-    let names = [
-        (END_OF_PARTITION, "end of the partition"),
-        (IS_MARKER, "range tombstone marker"),
-        (HAS_TIMESTAMP, "has timestamp"),
-        (HAS_TTL, "has TTL"),
-        (HAS_DELETION, "has deletion"),
-        (HAS_ALL_COLUMNS, "has all columns"),
-        (HAS_COMPLEX_DELETION, "has complex deletions"),
-        (HAS_EXTENSION, "has more flags"),
-    ];
-    names_of(flags, &names, "nothing but columns")
+    names_of(flags, &unfiltered_flag::NAMES, "nothing but columns")
+}
+
+fn extended_flag_names(flags: u8) -> String {
+    names_of(flags, &extended_flag::NAMES, "none")
 }
 
 fn cell_flag_names(flags: u8) -> String {
-    let names = [
-        (cell_flag::IS_DELETED, "deleted"),
-        (cell_flag::IS_EXPIRING, "expiring"),
-        (cell_flag::HAS_EMPTY_VALUE, "empty value"),
-        (cell_flag::USES_ROW_TIMESTAMP, "row's timestamp"),
-        (cell_flag::USES_ROW_TTL, "row's TTL"),
-    ];
-    names_of(flags, &names, "own timestamp")
+    names_of(flags, &cell_flag::NAMES, "own timestamp")
 }
 
 fn text_of(ty: &CqlType, value: &[u8]) -> String {
@@ -68,26 +55,23 @@ impl Annotator<'_> {
         let position = self.bytes.position();
         let flags = self.bytes.flags("static row flags", flag_names)?;
         self.bytes.indent();
-        self.bytes.flags("more flags", |flags| {
-            names_of(flags, &[(1, "static"), (2, "shadowable")], "none")
-        })?;
+        let extended = self.bytes.flags("more flags", extended_flag_names)?;
         let columns = self.header.statics.clone();
-        self.body(flags, &columns, 0)?;
+        self.body([flags, extended], &columns, 0)?;
         self.bytes.outdent();
         *previous = position;
         Ok(())
     }
 
     pub(super) fn row(&mut self, flags: u8, position: u64, previous: u64) -> anyhow::Result<()> {
-        if flags & HAS_EXTENSION != 0 {
-            self.bytes.flags("more flags", |flags| {
-                names_of(flags, &[(1, "static"), (2, "shadowable")], "none")
-            })?;
-        }
+        let extended = match flags & HAS_EXTENSION {
+            0 => 0,
+            _ => self.bytes.flags("more flags", extended_flag_names)?,
+        };
         let count = self.header.clustering_types.len();
         self.clustering(count)?;
         let columns = self.header.regulars.clone();
-        self.body(flags, &columns, position - previous)
+        self.body([flags, extended], &columns, position - previous)
     }
 
     pub(super) fn marker(&mut self, position: u64, previous: u64) -> anyhow::Result<()> {
@@ -189,58 +173,26 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    fn timestamp(&mut self, name: &str) -> anyhow::Result<i64> {
-        let least = self.header.stats.min_timestamp_micros;
-        let delta = self
-            .bytes
-            .uvint(name, |delta| match least.wrapping_add(delta.cast_signed()) {
-                NO_TIMESTAMP => "none".to_owned(),
-                micros => micros.to_string(),
-            })?;
-        Ok(least.wrapping_add(delta.cast_signed()))
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "32 bits are stored, sign-extended"
-    )]
-    fn local_time(&mut self, name: &str) -> anyhow::Result<()> {
-        let least = self.header.stats.min_local_deletion_secs;
-        self.bytes
-            .uvint(name, |delta| least.wrapping_add(delta as u32).to_string())?;
-        Ok(())
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "32 bits are stored, sign-extended"
-    )]
-    fn ttl(&mut self) -> anyhow::Result<()> {
-        let least = self.header.stats.min_ttl_secs;
-        self.bytes
-            .uvint("TTL", |delta| least.wrapping_add(delta as u32).to_string())?;
+    /// Reads and prints a vint.
+    fn vint(&mut self, name: &str, show: fn(u64, &EncodingStats) -> String) -> anyhow::Result<()> {
+        let least = self.header.stats;
+        self.bytes.uvint(name, |stored| show(stored, &least))?;
         Ok(())
     }
 
     fn deletion(&mut self, name: &str) -> anyhow::Result<()> {
-        self.timestamp(&format!("{name}: marked at"))?;
-        self.local_time(&format!("{name}: local time"))
+        self.vint(&format!("{name}: marked at"), show_timestamp)?;
+        self.vint(&format!("{name}: local time"), show_local_time)
     }
 
-    fn body(&mut self, flags: u8, columns: &[HeaderColumn], previous_size: u64) -> anyhow::Result<()> {
+    fn body(&mut self, flags: [u8; 2], columns: &[HeaderColumn], previous_size: u64) -> anyhow::Result<()> {
         let size = self.bytes.count("size of the row's body")?;
         let end = self.bytes.position().saturating_add(size);
         self.previous_size(previous_size)?;
-        if flags & HAS_TIMESTAMP != 0 {
-            self.timestamp("row timestamp")?;
+        for field in fields_of_state(flags) {
+            self.vint(field.name, field.show)?;
         }
-        if flags & HAS_TTL != 0 {
-            self.ttl()?;
-            self.local_time("row expires at")?;
-        }
-        if flags & HAS_DELETION != 0 {
-            self.deletion("row deletion")?;
-        }
+        let [flags, _] = flags;
         let present = match flags & HAS_ALL_COLUMNS != 0 {
             true => (0..columns.len()).collect(),
             false => self.subset(columns)?,
@@ -320,15 +272,16 @@ impl Annotator<'_> {
             .flags(&format!("{}: cell flags", column.name), cell_flag_names)?;
         self.bytes.indent();
         if flags & cell_flag::USES_ROW_TIMESTAMP == 0 {
-            self.timestamp("timestamp")?;
+            self.vint("timestamp", show_timestamp)?;
         }
         if flags & cell_flag::USES_ROW_TTL == 0 {
             if flags & (cell_flag::IS_DELETED | cell_flag::IS_EXPIRING) != 0 {
                 let is_deleted = flags & cell_flag::IS_DELETED != 0;
-                self.local_time(if is_deleted { "deleted at" } else { "expires at" })?;
+                let name = if is_deleted { "deleted at" } else { "expires at" };
+                self.vint(name, show_local_time)?;
             }
             if flags & cell_flag::IS_EXPIRING != 0 {
-                self.ttl()?;
+                self.vint("TTL", show_ttl)?;
             }
         }
         let mut path = ::bytes::Bytes::new();

@@ -23,9 +23,9 @@ pub(super) struct ShapeReport {
     /// Bytes of Data.db on disk.
     pub stored_bytes: u64,
     /// Times of reading.
-    pub read: Times,
+    pub read: CpuTimes,
     /// Times of writing, with all components.
-    pub write: Times,
+    pub write: CpuTimes,
     pub open_nanos: u64,
     /// Reads of files while opening.
     pub open_reads: u64,
@@ -35,7 +35,7 @@ pub(super) struct ShapeReport {
 
 /// CPU time of the thread, for each run.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Times {
+pub(super) struct CpuTimes {
     /// Chunks alone.
     pub chunks_nanos: Vec<u64>,
     /// With rows, which are built or encoded.
@@ -56,7 +56,7 @@ fn best(nanos: &[u64]) -> u64 {
     nanos.iter().copied().min().unwrap_or_default()
 }
 
-impl Times {
+impl CpuTimes {
     /// The time of chunks alone, as a share of the time in the same run; the median of the runs. Both times are of the same run, since
     /// the speed of the machine may differ between runs.
     fn share(&self, nanos: &[u64]) -> f64 {
@@ -71,7 +71,7 @@ impl ShapeReport {
         ratio(self.data_bytes, best(nanos)) * 1000.0
     }
 
-    fn columns(&self, times: &Times) -> String {
+    fn columns(&self, times: &CpuTimes) -> String {
         let mut columns = format!("{:>10.0}", self.rate(&times.chunks_nanos));
         let measured = [&times.rows_nanos, &times.plain_nanos, &times.values_nanos];
         for nanos in measured.into_iter().filter(|nanos| !nanos.is_empty()) {
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn a_share_is_that_of_the_median_run() {
-        let times = Times {
+        let times = CpuTimes {
             chunks_nanos: vec![80, 30, 45],
             rows_nanos: vec![100, 100, 50],
-            ..Times::default()
+            ..CpuTimes::default()
         };
         assert!((times.share(&times.rows_nanos) - 0.8).abs() < 1e-9);
         assert_eq!(best(&times.rows_nanos), 50);
