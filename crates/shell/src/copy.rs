@@ -11,17 +11,21 @@
 //! | `options` | the options behind WITH |
 //! | `field` | values to fields of CSV, and back |
 //! | `export`, `import` | COPY TO, COPY FROM |
+//! | `progress`, `acknowledged` | how far a COPY has come, so that it can be resumed |
 
+mod acknowledged;
 mod export;
 mod field;
 mod import;
 mod options;
+mod progress;
 pub(crate) mod statement;
 
 use ilion_types::quote_name;
 
 use crate::session::Failure;
 use crate::shell::Shell;
+use progress::ProgressFile;
 use statement::{Copy, End};
 
 /// A table whose columns are known.
@@ -67,7 +71,21 @@ impl Shell<'_> {
         match &copy.end {
             End::From(path) => self.import(path, &named, &copy.options),
             End::To(path) => self.export_to_file(path, &named, &copy.options),
+            End::ToStdout if copy.options.is_resumed => {
+                self.complain("RESUME needs a file: the standard output of an earlier COPY is gone.")
+            }
             End::ToStdout => self.export_to_output(&named, &copy.options),
+        }
+    }
+
+    /// Forgets how far an earlier COPY has come.
+    fn begin_anew(&mut self, progress: &ProgressFile) -> std::io::Result<()> {
+        match progress.forget() {
+            Ok(false) => Ok(()),
+            Ok(true) => self
+                .output
+                .say("The same COPY was interrupted before, and now begins anew: RESUME = true would have continued it."),
+            Err(problem) => self.complain(&problem),
         }
     }
 

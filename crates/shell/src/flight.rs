@@ -96,9 +96,9 @@ impl Flight {
     }
 
     /// Gives back all rows whose answers will not come.
-    pub fn give_up(&mut self, reason: &str, rows: &mut dyn RowFeed) {
+    pub fn give_up(&mut self, rows: &mut dyn RowFeed) {
         for row in self.rows.iter_mut().filter_map(Option::take) {
-            rows.done(row, Err(Failure::Lost(reason.to_owned())));
+            rows.lost(row);
         }
     }
 }

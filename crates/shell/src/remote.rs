@@ -94,10 +94,9 @@ impl Session for Remote {
         };
         let mut flight = Flight::new(in_flight);
         let outcome = flight.run(self.connection()?, &id, how, rows);
-        if let Err(failure) = &outcome {
+        if outcome.is_err() {
             self.connection = None;
-            let reason = failure.to_string();
-            flight.give_up(&reason, rows);
+            flight.give_up(rows);
         }
         outcome
     }

@@ -141,7 +141,7 @@ fn feed(shell: &mut Shell<'_>, args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::
         let file = env.open_read(path)?;
         let name = path.display().to_string();
         shell
-            .run_script(&name, &mut FileReader::new(file))
+            .run_script(&name, &mut FileReader::new(file, 0))
             .with_context(|| name.clone())?;
     } else {
         shell.run_script("<stdin>", &mut io::stdin().lock())?;

@@ -143,7 +143,7 @@ impl Shell<'_> {
             }
         };
         let was_interactive = std::mem::replace(&mut self.settings.is_interactive, false);
-        let outcome = self.run_script(path, &mut FileReader::new(file));
+        let outcome = self.run_script(path, &mut FileReader::new(file, 0));
         self.settings.is_interactive = was_interactive;
         if let Err(error) = outcome {
             if error.kind() == io::ErrorKind::BrokenPipe {

@@ -4,13 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ilion_env::{Env, WriteFile};
+use ilion_codec::crc32_extend;
+use ilion_env::{Env, ReadFile, WriteFile};
 use ilion_protocol::ColumnSpec;
 use ilion_tools::Bar;
 
+use crate::copy::acknowledged::{Acknowledged, Mark};
 use crate::copy::options::Options;
+use crate::copy::progress::ProgressFile;
 use crate::copy::{Named, field, seconds};
-use crate::csv::{Reader, Record};
+use crate::csv::{Place, Reader, Record};
 use crate::error_text::print_failure;
 use crate::paths::{FileReader, expand};
 use crate::session::{Failure, How, RowFeed, WriteRow};
@@ -20,6 +23,10 @@ use crate::shell::Shell;
 const SHOWN_MAX: u64 = 10;
 /// Records between two updates of the bar.
 const BAR_STRIDE: u64 = 256;
+/// Finished records between two looks at the clock.
+const SAVE_STRIDE: u64 = 1024;
+/// Bytes that are read at once to check the source of a resumed import.
+const CRC_BYTES: usize = 256 << 10;
 
 impl Shell<'_> {
     pub(super) fn import(&mut self, path: &Path, named: &Named, options: &Options) -> io::Result<()> {
@@ -30,38 +37,74 @@ impl Shell<'_> {
                 return self.complain(&format!("Could not open '{}': {}", path.display(), error.source));
             }
         };
-        let columns = match self.session.prepare(&insert(named, options)) {
+        let statement = insert(named, options);
+        let columns = match self.session.prepare(&statement) {
             Ok(columns) => columns,
             Err(failure) => return self.complain_of(&failure),
         };
         let error_file = options.error_file.clone();
         let error_file =
             error_file.unwrap_or_else(|| format!("import_{}_{}.err", named.keyspace, named.table));
+        let error_file = expand(&error_file);
+        let mut terms = options.terms();
+        terms.insert("file".to_owned(), path.display().to_string());
+        terms.insert("statement".to_owned(), statement);
+        let progress = ProgressFile::new(self.env.clone(), progress_path(&error_file, named, path), terms);
+        let begun = match self.begin_import(&progress, &*file, options) {
+            Ok(begun) => begun,
+            Err(problem) => return self.complain(&problem),
+        };
+        if let Some(mark) = begun {
+            self.output
+                .say(&format!("Resuming behind line {}.", mark.place.line - 1))?;
+        } else {
+            self.begin_anew(&progress)?;
+        }
         let bar = Bar::of_bytes(&named.cql(), file.size_bytes());
+        let place = begun.map_or(Place::START, |mark| mark.place);
+        let mark = begun.unwrap_or(Mark { place, read: 0 });
+        let source_bytes = file.size_bytes();
         let mut records = Records {
-            reader: Reader::new(options.dialect, FileReader::new(file)),
+            reader: Reader::new(options.dialect, FileReader::new(file, place.offset), place),
             options,
             columns: &columns[..named.columns.len().min(columns.len())],
             bar,
-            read: 0,
+            read: mark.read,
             written: 0,
-            failures: Failures::new(self.env.clone(), expand(&error_file)),
+            finished: 0,
+            lost: 0,
+            is_complete: false,
+            failures: Failures::new(self.env.clone(), error_file),
+            acknowledged: Acknowledged::new(mark),
+            source_bytes,
+            progress,
             end: None,
         };
         let how = How {
             is_traced: false,
             ..self.settings.how.clone()
         };
-        let outcome = match records.begin(named) {
+        let ready = match begun {
+            Some(_) => Ok(()),
+            None => records.begin(named),
+        };
+        let outcome = match ready {
             Ok(()) => self.session.write_rows(&how, options.in_flight, &mut records),
             Err(problem) => {
                 drop(records);
                 return self.complain(&problem);
             }
         };
+        let is_complete = records.is_complete && outcome.is_ok();
+        if !is_complete {
+            records.save();
+        }
         let Records {
             written,
+            lost,
             failures,
+            acknowledged,
+            progress,
             end,
             bar,
             ..
@@ -79,13 +122,87 @@ impl Shell<'_> {
             self.complain(&problem)?;
         }
         if let Err(failure) = outcome {
-            self.complain(&format!("The import has stopped: {}", print_failure(&failure)))?;
+            let failure = print_failure(&failure);
+            self.complain(&format!(
+                "The import has stopped: {failure}. It is not known whether {lost} rows were written."
+            ))?;
+        }
+        if is_complete {
+            if let Err(problem) = progress.remove() {
+                self.complain(&problem)?;
+            }
+        } else {
+            let line = acknowledged.mark().place.line - 1;
+            self.complain(&progress.advice(&format!("behind line {line}")))?;
         }
         let skipped = options.skipped_rows;
         self.output.say(&format!(
             "{written} rows imported from 1 files in {took} ({skipped} skipped)."
         ))
     }
+
+    /// How far an earlier import has come, if this one resumes it.
+    fn begin_import(
+        &self,
+        progress: &ProgressFile,
+        file: &dyn ReadFile,
+        options: &Options,
+    ) -> Result<Option<Mark>, String> {
+        if !options.is_resumed {
+            return Ok(None);
+        }
+        let at: ImportAt = progress.load()?;
+        let name = file.path().display();
+        let refuse = |change: &str| {
+            format!(
+                "'{name}' has changed since the COPY that was interrupted: {change}. Copy again without RESUME."
+            )
+        };
+        let (before, now) = (at.source_bytes, file.size_bytes());
+        if before != now {
+            return Err(refuse(&format!("it had {before} bytes and has {now}")));
+        }
+        let place = at.mark.place;
+        let crc = crc_of_start(file, place.offset).map_err(|error| error.to_string())?;
+        if crc != place.crc || place.line == 0 {
+            let line = place.line.saturating_sub(1);
+            return Err(refuse(&format!("its first {line} lines are not the same")));
+        }
+        Ok(Some(at.mark))
+    }
+}
+
+/// How far an import has come.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct ImportAt {
+    source_bytes: u64,
+    #[serde(flatten)]
+    mark: Mark,
+}
+
+/// The progress file stands beside the file of failed rows. Two files can be imported into one table at the same time.
+fn progress_path(error_file: &Path, named: &Named, source: &Path) -> PathBuf {
+    let source = source.file_name().unwrap_or_default().to_string_lossy();
+    error_file.with_file_name(format!(
+        "import_{}_{}_{source}.progress",
+        named.keyspace, named.table
+    ))
+}
+
+/// The CRC-32 of the first bytes of a file.
+fn crc_of_start(file: &dyn ReadFile, size_bytes: u64) -> ilion_env::Result<u32> {
+    let mut buffer = vec![0; CRC_BYTES];
+    let (mut crc, mut offset) = (0, 0);
+    while offset < size_bytes {
+        let most = usize::try_from(size_bytes - offset).map_or(CRC_BYTES, |left| left.min(CRC_BYTES));
+        let count = file.read_at(offset, &mut buffer[..most])?;
+        if count == 0 {
+            break;
+        }
+        crc = crc32_extend(crc, &buffer[..count]);
+        offset += count as u64;
+    }
+    Ok(crc)
 }
 
 fn insert(named: &Named, options: &Options) -> String {
@@ -109,7 +226,16 @@ struct Records<'a> {
     /// Records that were read, without header and skipped ones.
     read: u64,
     written: u64,
+    /// Records that were written or kept as failed.
+    finished: u64,
+    /// Rows whose outcome is unknown.
+    lost: u64,
+    /// True if no record is left to import.
+    is_complete: bool,
     failures: Failures,
+    acknowledged: Acknowledged,
+    source_bytes: u64,
+    progress: ProgressFile,
     /// Why the import ends before the file does.
     end: Option<String>,
 }
@@ -130,7 +256,35 @@ impl Records<'_> {
         for _ in 0..self.options.skipped_rows {
             self.reader.next().map_err(|error| error.to_string())?;
         }
+        self.acknowledged = Acknowledged::new(self.end_of_record());
         Ok(())
+    }
+
+    /// The place behind the record that was read last.
+    fn end_of_record(&self) -> Mark {
+        Mark {
+            place: self.reader.place(),
+            read: self.read,
+        }
+    }
+
+    fn finish(&mut self, number: u64) {
+        self.acknowledged.finish(number);
+        self.finished += 1;
+        if self.finished.is_multiple_of(SAVE_STRIDE) && self.progress.is_due() {
+            self.save();
+        }
+    }
+
+    /// Saves the progress, after the failed records before it.
+    fn save(&mut self) {
+        match self.failures.sync() {
+            Ok(()) => self.progress.save(&ImportAt {
+                source_bytes: self.source_bytes,
+                mark: self.acknowledged.mark(),
+            }),
+            Err(problem) => self.progress.fail(problem),
+        }
     }
 
     /// The values of a record.
@@ -163,7 +317,11 @@ impl Records<'_> {
 impl RowFeed for Records<'_> {
     fn next(&mut self) -> Option<WriteRow> {
         loop {
-            if self.end.is_some() || self.options.rows_max.is_some_and(|most| self.read >= most) {
+            if self.end.is_some() {
+                return None;
+            }
+            if self.options.rows_max.is_some_and(|most| self.read >= most) {
+                self.is_complete = true;
                 return None;
             }
             if self.has_failed_enough() {
@@ -175,7 +333,10 @@ impl RowFeed for Records<'_> {
             }
             let record = match self.reader.next() {
                 Ok(Some(record)) => record,
-                Ok(None) => return None,
+                Ok(None) => {
+                    self.is_complete = true;
+                    return None;
+                }
                 Err(error) => {
                     self.end = Some(format!("The file cannot be read: {error}"));
                     return None;
@@ -183,17 +344,22 @@ impl RowFeed for Records<'_> {
             };
             self.read += 1;
             if self.read.is_multiple_of(BAR_STRIDE) {
-                self.bar.at(self.reader.offset());
+                self.bar.at(self.reader.place().offset);
             }
+            let number = self.acknowledged.take(self.end_of_record());
             match self.values(&record) {
                 Ok(values) => {
                     return Some(WriteRow {
                         values,
                         source: record.source,
                         line: record.line,
+                        number,
                     });
                 }
-                Err(problem) => self.failures.add(record.line, &record.source, &problem),
+                Err(problem) => {
+                    self.failures.add(record.line, &record.source, &problem);
+                    self.finish(number);
+                }
             }
         }
     }
@@ -203,6 +369,12 @@ impl RowFeed for Records<'_> {
             Ok(()) => self.written += 1,
             Err(failure) => self.failures.add(row.line, &row.source, &print_failure(&failure)),
         }
+        self.finish(row.number);
+    }
+
+    fn lost(&mut self, _row: WriteRow) {
+        // Not a failed row: resuming reads its record again.
+        self.lost += 1;
     }
 }
 
@@ -211,6 +383,8 @@ struct Failures {
     env: Arc<dyn Env>,
     path: PathBuf,
     file: Option<Box<dyn WriteFile>>,
+    /// True if the file has records that are not synced.
+    is_dirty: bool,
     count: u64,
     /// The first of them, for the user.
     shown: Vec<String>,
@@ -224,6 +398,7 @@ impl Failures {
             env,
             path,
             file: None,
+            is_dirty: false,
             count: 0,
             shown: Vec::new(),
             lost: None,
@@ -241,7 +416,22 @@ impl Failures {
         }
     }
 
+    /// Makes the failed records durable.
+    fn sync(&mut self) -> Result<(), String> {
+        if let Some(problem) = &self.lost {
+            return Err(problem.clone());
+        }
+        if self.is_dirty
+            && let Some(file) = &mut self.file
+        {
+            file.sync().map_err(|error| error.to_string())?;
+            self.is_dirty = false;
+        }
+        Ok(())
+    }
+
     fn append(&mut self, source: &[u8]) -> ilion_env::Result<()> {
+        self.is_dirty = true;
         match &mut self.file {
             Some(file) => file.append(source),
             None => {

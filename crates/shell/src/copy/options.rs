@@ -1,5 +1,6 @@
 //! [`Options`]: the options behind WITH.
 
+use crate::copy::progress::Terms;
 use crate::csv::Dialect;
 
 /// The options of a COPY. Compat: names and defaults of cqlsh.
@@ -23,6 +24,8 @@ pub struct Options {
     pub failures_max: Option<u64>,
     /// ERRFILE
     pub error_file: Option<String>,
+    /// RESUME: continues a COPY that was interrupted.
+    pub is_resumed: bool,
     /// TTL
     pub ttl_secs: Option<u32>,
 }
@@ -43,6 +46,7 @@ impl Default for Options {
             rows_max: None,
             failures_max: Some(1000),
             error_file: None,
+            is_resumed: false,
             ttl_secs: None,
         }
     }
@@ -77,6 +81,7 @@ impl Options {
             ("DELIMITER", _) => self.dialect.delimiter = parse_byte(name, value)?,
             ("QUOTE", _) => self.dialect.quote = parse_byte(name, value)?,
             ("ESCAPE", _) => self.dialect.escape = parse_byte(name, value)?,
+            ("RESUME", _) => self.is_resumed = parse_bool(name, value)?,
             ("NULL", _) => value.clone_into(&mut self.null),
             ("PAGESIZE", false) => self.page_rows = parse_number(name, value, 1)?,
             ("MAXREQUESTS", true) => self.in_flight = parse_number::<u16>(name, value, 1)?.min(32_767).into(),
@@ -94,6 +99,22 @@ impl Options {
             (name, false) => return Err(format!("COPY TO has no option {name} here.")),
         }
         Ok(())
+    }
+}
+
+impl Options {
+    /// The options that decide how a row becomes a record, and the reverse.
+    pub fn terms(&self) -> Terms {
+        let character = |byte: u8| char::from(byte).to_string();
+        let terms = [
+            ("HEADER", self.has_header.to_string()),
+            ("DELIMITER", character(self.dialect.delimiter)),
+            ("QUOTE", character(self.dialect.quote)),
+            ("ESCAPE", character(self.dialect.escape)),
+            ("NULL", self.null.clone()),
+            ("SKIPROWS", self.skipped_rows.to_string()),
+        ];
+        terms.map(|(name, value)| (name.to_owned(), value)).into()
     }
 }
 
