@@ -278,7 +278,7 @@ impl Place<'_> {
             "create" | "alter" | "drop" => keywords(&OBJECTS),
             "consistency" => keywords(&LEVELS),
             "tracing" | "expand" | "paging" => keywords(&["OFF", "ON"]),
-            "format" => keywords(&["csv", "json", "table", "vertical"]),
+            "format" => keywords(&["arrow", "csv", "json", "parquet", "table", "vertical"]),
             "show" => keywords(&["HOST", "SESSION", "VERSION"]),
             "describe" | "desc" if self.pieces.len() == 1 => {
                 let mut words = keywords(&DESCRIBED);

@@ -1,4 +1,4 @@
-//! COPY TO: rows of a table to a CSV file.
+//! COPY TO: rows of a table to a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use ilion_protocol::Rows;
 use ilion_tools::Bar;
 use ilion_types::hex;
 
+use crate::columnar::{Kind, PageWriter};
 use crate::copy::options::Options;
 use crate::copy::progress::ProgressFile;
 use crate::copy::{Named, field, seconds};
@@ -16,8 +17,8 @@ use crate::error_text::print_failure;
 use crate::session::{Body, How};
 use crate::shell::Shell;
 
-/// Called with the lines of each page, and where the next page begins.
-type Take<'t, S> = dyn FnMut(&mut S, &[u8], &Next) -> Result<(), String> + 't;
+/// Called with each page, and where the next page begins.
+type Take<'t, S, P> = dyn FnMut(&mut S, &P, &Next) -> Result<(), String> + 't;
 
 /// The place between two pages.
 #[derive(Clone, Default)]
@@ -109,6 +110,48 @@ impl Shell<'_> {
         }
     }
 
+    /// Exports to a Parquet or Arrow file, which cannot be resumed.
+    pub(super) fn export_columnar(
+        &mut self,
+        path: &Path,
+        named: &Named,
+        options: &Options,
+        kind: Kind,
+    ) -> io::Result<()> {
+        let started = self.env.monotonic_nanos();
+        let file = crate::columnar::check().and_then(|()| create(&*self.env, path));
+        let mut file = match file {
+            Ok(file) => file,
+            Err(problem) => return self.complain(&problem),
+        };
+        let bar = Bar::of_operations(&named.cql(), 0);
+        let mut writer = None;
+        let exported = self.export_pages(named, options, Next::default(), &mut |_, rows, next| {
+            bar.of(next.rows);
+            bar.at(next.rows);
+            let columns = rows.metadata.columns.as_deref().unwrap_or_default();
+            let page = match &mut writer {
+                Some(writer) => PageWriter::page(writer, rows)?,
+                None => writer.insert(PageWriter::new(kind, columns)?).page(rows)?,
+            };
+            file.append(&page).map_err(|error| error.to_string())
+        });
+        drop(bar);
+        let finished = exported.and_then(|count| {
+            let tail = writer.map_or_else(|| Ok(Vec::new()), PageWriter::finish)?;
+            let written = file.append(&tail).and_then(|()| file.sync());
+            written.map(|()| count).map_err(|error| error.to_string())
+        });
+        match finished {
+            Err(problem) => self.complain(&format!("The file is not complete: {problem}")),
+            Ok(count) => {
+                let took = seconds(self.env.monotonic_nanos() - started);
+                self.output
+                    .say(&format!("{count} rows exported to 1 files in {took}."))
+            }
+        }
+    }
+
     pub(super) fn export_to_output(&mut self, named: &Named, options: &Options) -> io::Result<()> {
         let exported = self.export(named, options, Next::default(), &mut |shell, lines, _| {
             let text = String::from_utf8_lossy(lines);
@@ -121,19 +164,32 @@ impl Shell<'_> {
         }
     }
 
-    /// Reads all rows from a place on, page by page; returns the number of all rows up to the end.
+    /// Reads all rows from a place on, as lines of CSV; returns the number of all rows up to the end.
     fn export(
         &mut self,
         named: &Named,
         options: &Options,
-        mut next: Next,
-        take: &mut Take<'_, Self>,
+        next: Next,
+        take: &mut Take<'_, Self, [u8]>,
     ) -> Result<u64, String> {
         if options.has_header && next.paging_state.is_none() {
             let names = named.columns.iter().map(String::as_str);
             let line = options.dialect.line(names);
             take(self, line.as_bytes(), &next)?;
         }
+        self.export_pages(named, options, next, &mut |shell, rows, next| {
+            take(shell, &lines_of(rows, options)?, next)
+        })
+    }
+
+    /// Reads all rows from a place on, page by page; returns the number of all rows up to the end.
+    fn export_pages(
+        &mut self,
+        named: &Named,
+        options: &Options,
+        mut next: Next,
+        take: &mut Take<'_, Self, Rows>,
+    ) -> Result<u64, String> {
         let cql = select(named);
         let mut how = How {
             page_size: Some(options.page_rows),
@@ -149,10 +205,9 @@ impl Shell<'_> {
             let Body::Rows(rows) = answer.body else {
                 return Err("the server answered a SELECT without rows".to_owned());
             };
-            let lines = lines_of(&rows, options)?;
             next.rows += rows.row_count as u64;
-            next.paging_state = rows.metadata.paging_state;
-            take(self, &lines, &next)?;
+            next.paging_state.clone_from(&rows.metadata.paging_state);
+            take(self, &rows, &next)?;
             if next.paging_state.is_none() {
                 return Ok(next.rows);
             }

@@ -1,26 +1,24 @@
-//! COPY FROM: records of a CSV file into a table, many at a time. Records that fail go into a file of their own.
+//! COPY FROM: records of a CSV file into a table, many at a time.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ilion_codec::crc32_extend;
-use ilion_env::{Env, ReadFile, WriteFile};
+use ilion_env::ReadFile;
 use ilion_protocol::ColumnSpec;
 use ilion_tools::Bar;
 
 use crate::copy::acknowledged::{Acknowledged, Mark};
+use crate::copy::failures::{Failures, Report};
 use crate::copy::options::Options;
 use crate::copy::progress::ProgressFile;
-use crate::copy::{Named, field, seconds};
+use crate::copy::{Named, field};
 use crate::csv::{Place, Reader, Record};
 use crate::error_text::print_failure;
-use crate::paths::{FileReader, expand};
+use crate::paths::FileReader;
 use crate::session::{Failure, How, RowFeed, WriteRow};
 use crate::shell::Shell;
 
-/// Maximum number of failures that are shown; the others are only counted.
-const SHOWN_MAX: u64 = 10;
 /// Records between two updates of the bar.
 const BAR_STRIDE: u64 = 256;
 /// Finished records between two looks at the clock.
@@ -42,10 +40,7 @@ impl Shell<'_> {
             Ok(columns) => columns,
             Err(failure) => return self.complain_of(&failure),
         };
-        let error_file = options.error_file.clone();
-        let error_file =
-            error_file.unwrap_or_else(|| format!("import_{}_{}.err", named.keyspace, named.table));
-        let error_file = expand(&error_file);
+        let error_file = named.error_file(options);
         let mut terms = options.terms();
         terms.insert("file".to_owned(), path.display().to_string());
         terms.insert("statement".to_owned(), statement);
@@ -70,11 +65,9 @@ impl Shell<'_> {
             columns: &columns[..named.columns.len().min(columns.len())],
             bar,
             read: mark.read,
-            written: 0,
             finished: 0,
-            lost: 0,
             is_complete: false,
-            failures: Failures::new(self.env.clone(), error_file),
+            report: Report::new(Failures::new(self.env.clone(), error_file, "line")),
             acknowledged: Acknowledged::new(mark),
             source_bytes,
             progress,
@@ -100,9 +93,7 @@ impl Shell<'_> {
             records.save();
         }
         let Records {
-            written,
-            lost,
-            failures,
+            report,
             acknowledged,
             progress,
             end,
@@ -110,23 +101,8 @@ impl Shell<'_> {
             ..
         } = records;
         drop(bar);
-        let took = seconds(self.env.monotonic_nanos() - started);
-        for problem in &failures.shown {
-            self.complain(problem)?;
-        }
-        if failures.count > 0 {
-            let count = failures.count;
-            self.complain(&failures.summary(count))?;
-        }
-        if let Some(problem) = end {
-            self.complain(&problem)?;
-        }
-        if let Err(failure) = outcome {
-            let failure = print_failure(&failure);
-            self.complain(&format!(
-                "The import has stopped: {failure}. It is not known whether {lost} rows were written."
-            ))?;
-        }
+        let nanos = self.env.monotonic_nanos() - started;
+        self.tell_report(&report, end, outcome.err())?;
         if is_complete {
             if let Err(problem) = progress.remove() {
                 self.complain(&problem)?;
@@ -135,10 +111,7 @@ impl Shell<'_> {
             let line = acknowledged.mark().place.line - 1;
             self.complain(&progress.advice(&format!("behind line {line}")))?;
         }
-        let skipped = options.skipped_rows;
-        self.output.say(&format!(
-            "{written} rows imported from 1 files in {took} ({skipped} skipped)."
-        ))
+        self.tell_imported(report.written, nanos, options)
     }
 
     /// How far an earlier import has come, if this one resumes it.
@@ -205,7 +178,7 @@ fn crc_of_start(file: &dyn ReadFile, size_bytes: u64) -> ilion_env::Result<u32> 
     Ok(crc)
 }
 
-fn insert(named: &Named, options: &Options) -> String {
+pub(super) fn insert(named: &Named, options: &Options) -> String {
     let markers = vec!["?"; named.columns.len()].join(", ");
     let ttl = options
         .ttl_secs
@@ -225,14 +198,11 @@ struct Records<'a> {
     bar: Bar,
     /// Records that were read, without header and skipped ones.
     read: u64,
-    written: u64,
     /// Records that were written or kept as failed.
     finished: u64,
-    /// Rows whose outcome is unknown.
-    lost: u64,
     /// True if no record is left to import.
     is_complete: bool,
-    failures: Failures,
+    report: Report,
     acknowledged: Acknowledged,
     source_bytes: u64,
     progress: ProgressFile,
@@ -278,7 +248,7 @@ impl Records<'_> {
 
     /// Saves the progress, after the failed records before it.
     fn save(&mut self) {
-        match self.failures.sync() {
+        match self.report.failures.sync() {
             Ok(()) => self.progress.save(&ImportAt {
                 source_bytes: self.source_bytes,
                 mark: self.acknowledged.mark(),
@@ -306,12 +276,6 @@ impl Records<'_> {
         };
         record.fields.iter().zip(self.columns).map(value).collect()
     }
-
-    fn has_failed_enough(&self) -> bool {
-        self.options
-            .failures_max
-            .is_some_and(|most| self.failures.count > most)
-    }
 }
 
 impl RowFeed for Records<'_> {
@@ -324,11 +288,8 @@ impl RowFeed for Records<'_> {
                 self.is_complete = true;
                 return None;
             }
-            if self.has_failed_enough() {
-                self.end = Some(format!(
-                    "The import ends, because {} rows have failed.",
-                    self.failures.count
-                ));
+            self.end = self.report.too_many(self.options);
+            if self.end.is_some() {
                 return None;
             }
             let record = match self.reader.next() {
@@ -357,7 +318,7 @@ impl RowFeed for Records<'_> {
                     });
                 }
                 Err(problem) => {
-                    self.failures.add(record.line, &record.source, &problem);
+                    self.report.failures.add(record.line, &record.source, &problem);
                     self.finish(number);
                 }
             }
@@ -366,92 +327,17 @@ impl RowFeed for Records<'_> {
 
     fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>) {
         match outcome {
-            Ok(()) => self.written += 1,
-            Err(failure) => self.failures.add(row.line, &row.source, &print_failure(&failure)),
+            Ok(()) => self.report.written += 1,
+            Err(failure) => {
+                let failures = &mut self.report.failures;
+                failures.add(row.line, &row.source, &print_failure(&failure));
+            }
         }
         self.finish(row.number);
     }
 
     fn lost(&mut self, _row: WriteRow) {
         // Not a failed row: resuming reads its record again.
-        self.lost += 1;
-    }
-}
-
-/// Records that failed.
-struct Failures {
-    env: Arc<dyn Env>,
-    path: PathBuf,
-    file: Option<Box<dyn WriteFile>>,
-    /// True if the file has records that are not synced.
-    is_dirty: bool,
-    count: u64,
-    /// The first of them, for the user.
-    shown: Vec<String>,
-    /// Why the failed records could not be written to the file.
-    lost: Option<String>,
-}
-
-impl Failures {
-    fn new(env: Arc<dyn Env>, path: PathBuf) -> Self {
-        Self {
-            env,
-            path,
-            file: None,
-            is_dirty: false,
-            count: 0,
-            shown: Vec::new(),
-            lost: None,
-        }
-    }
-
-    fn add(&mut self, line: u64, source: &[u8], problem: &str) {
-        self.count += 1;
-        if self.count <= SHOWN_MAX {
-            self.shown
-                .push(format!("Failed to import line {line}: {problem}"));
-        }
-        if let Err(error) = self.append(source) {
-            self.lost.get_or_insert(error.to_string());
-        }
-    }
-
-    /// Makes the failed records durable.
-    fn sync(&mut self) -> Result<(), String> {
-        if let Some(problem) = &self.lost {
-            return Err(problem.clone());
-        }
-        if self.is_dirty
-            && let Some(file) = &mut self.file
-        {
-            file.sync().map_err(|error| error.to_string())?;
-            self.is_dirty = false;
-        }
-        Ok(())
-    }
-
-    fn append(&mut self, source: &[u8]) -> ilion_env::Result<()> {
-        self.is_dirty = true;
-        match &mut self.file {
-            Some(file) => file.append(source),
-            None => {
-                let mut file = self.env.open_append(&self.path)?;
-                file.append(source)?;
-                self.file = Some(file);
-                Ok(())
-            }
-        }
-    }
-
-    fn summary(&self, count: u64) -> String {
-        match &self.lost {
-            None => format!(
-                "Failed to import {count} rows; they were appended to {}",
-                self.path.display()
-            ),
-            Some(problem) => {
-                format!("Failed to import {count} rows, and could not keep all of them: {problem}")
-            }
-        }
+        self.report.lost += 1;
     }
 }
