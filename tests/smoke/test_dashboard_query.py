@@ -146,7 +146,8 @@ def test_a_completion_is_taken_by_the_pointer_and_undone(page):
 SCHEMA = """
     const columns = ["customer", "id", "Item"].map((column_name, position) => ({
         keyspace_name: "shop", table_name: "orders", column_name, kind: position ? "clustering" : "partition_key", position }));
-    const schema = of.catalog([...columns, { ...columns[0], keyspace_name: "select", table_name: "Odd \\"one" }]);
+    const schema = of.catalog([...columns, { ...columns[0], keyspace_name: "select", table_name: "Odd \\"one" }], [],
+        [{ keyspace_name: "shop", function_name: "maxim" }, { keyspace_name: "shop", aggregate_name: "Median" }]);
 """
 
 
@@ -171,6 +172,12 @@ def test_what_may_stand_at_a_place_is_known_without_a_page(page):
     assert words("SELECT it| FROM orders") == ['"Item"']
     assert words('SELECT "It| FROM orders')[:1] == []
     assert words('SELECT * FROM orders WHERE "It|') == ['"Item"']
+    # Functions of the keyspace, and native ones in the case of what was typed.
+    assert words("SELECT maxi| FROM orders") == ["maxim("]
+    assert words("SELECT me| FROM shop.orders", "") == ['"Median"(']
+    assert words("SELECT shop.ma|", "") == ["maxim("]
+    assert words("SELECT MAX_|") == ["MAX_TIMEUUID("]
+    assert "abs(" not in words("SELECT | FROM orders")
     # Only the statement of the cursor counts, and neither texts nor comments are completed.
     assert words("SELECT * FROM orders; SELECT cu|") == []
     assert words("SELECT * FROM orders WHERE customer = 'cu|'") == []

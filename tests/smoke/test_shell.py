@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pexpect
 import pytest
@@ -178,6 +179,51 @@ def test_many_rows_are_copied_and_bad_ones_are_kept(ilion_cql, session, fresh, t
     assert "19980 rows imported" in ilion_cql("-e", script, code=2)
     assert bad.read_text().splitlines() == [f"x,value {k}" for k in range(0, 20_000, 1000)]
     assert session.execute(f"SELECT count(*) FROM {name}").one().count == 19_980
+
+
+def kill_when_progress_is_kept(binary, node, script, progress):
+    """Runs a COPY and kills it as soon as it has saved its progress."""
+    copy = subprocess.Popen(
+        [binary, "cql", f"{node.host}:{node.port}", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    deadline = time.monotonic() + RUN_SECS
+    while not progress.exists():
+        assert copy.poll() is None, f"it ended before it could be killed: {copy.stdout.read()}"
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    copy.kill()
+    copy.wait()
+    assert progress.exists(), "the COPY was complete before it was killed"
+
+
+def test_a_copy_that_was_killed_goes_on_where_it_stopped(ilion_cql, binary, node, session, fresh, tmp_path):
+    rows = 30_000
+    name = fresh("resumed")
+    session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
+    source, bad = tmp_path / "resumed.csv", tmp_path / "bad.csv"
+    source.write_text("".join(f"{'x' if k % 1000 == 500 else k},value {k}\n" for k in range(rows)))
+    table = f"{session.keyspace}.{name}"
+    # One request at a time, so that there is time to kill it.
+    copy = f"COPY {table} FROM '{source}' WITH ERRFILE = '{bad}' AND MAXREQUESTS = 1"
+    kill_when_progress_is_kept(binary, node, copy, tmp_path / f"import_{session.keyspace}_{name}_resumed.csv.progress")
+    written = session.execute(f"SELECT count(*) FROM {name}").one().count
+    assert 0 < written < rows - 30
+    said = ilion_cql("-e", f"COPY {table} FROM '{source}' WITH ERRFILE = '{bad}' AND RESUME = true", code=2)
+    resumed = int(re.search(r"^(\d+) rows imported", said, re.MULTILINE)[1])
+    assert rows - 30 - written <= resumed < rows - 30, "it did not begin anew"
+    assert {row.k for row in session.execute(f"SELECT k FROM {name}")} == {k for k in range(rows) if k % 1000 != 500}
+    # A record that failed shortly before the kill may be there twice.
+    assert set(bad.read_text().splitlines()) == {f"x,value {k}" for k in range(500, rows, 1000)}
+
+    target = tmp_path / "out.csv"
+    copy = f"COPY {table} TO '{target}' WITH PAGESIZE = 1"
+    kill_when_progress_is_kept(binary, node, copy, tmp_path / "out.csv.progress")
+    assert len(target.read_text().splitlines()) < rows - 30
+    # The size of a page may be another one.
+    ilion_cql("-e", f"COPY {table} TO '{target}' WITH RESUME = true")
+    whole = tmp_path / "whole.csv"
+    ilion_cql("-e", f"COPY {table} TO '{whole}'")
+    assert target.read_text() == whole.read_text()
 
 
 def test_a_password_is_needed_where_logins_are(binary, node, tmp_path):

@@ -1,4 +1,7 @@
-//! A blocking connection over the native protocol v4, for one thread.
+//! A blocking connection over the native protocol v5 or v4, for one thread.
+//!
+//! A connection proposes the newest version of its target. If the server refuses that version, another connection proposes v4. In v5 both
+//! sides send segments with checksums after the answer to STARTUP.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
@@ -8,14 +11,14 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use bytes::BytesMut;
 use ilion_protocol::{
-    Frame, FrameDecoder, Limits, Prepare, Prepared, Query, QueryParams, Request, RequestFrame, Response,
-    ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
+    ErrorDetail, Frame, FrameDecoder, Limits, Prepare, Prepared, Query, QueryParams, Request, RequestFrame,
+    Response, ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request, encode_segments,
 };
 
 use crate::encryption::{Socket, Trust};
 
-/// The protocol version of the tools: the newest that every server of the last ten years supports.
-pub const VERSION: Version = Version::V4;
+/// The version for servers that refuse newer ones: every server of the last ten years supports it.
+const OLDEST: Version = Version::V4;
 
 /// A connection fails if the server sends nothing for this time, unless the target has another limit.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -49,6 +52,7 @@ pub struct Target {
     address: String,
     login: LoginArgs,
     silence_max: Duration,
+    newest: Version,
 }
 
 impl Target {
@@ -59,6 +63,7 @@ impl Target {
             address: address_of(host, port),
             login: login.clone(),
             silence_max: SILENCE_MAX,
+            newest: Version::NEWEST,
         }
     }
 
@@ -66,6 +71,13 @@ impl Target {
     #[must_use]
     pub fn with_silence_max(mut self, silence_max: Duration) -> Self {
         self.silence_max = silence_max;
+        self
+    }
+
+    /// The same server; its connections do not propose a newer version of the protocol than this.
+    #[must_use]
+    pub fn with_newest(mut self, newest: Version) -> Self {
+        self.newest = newest;
         self
     }
 
@@ -97,8 +109,13 @@ pub struct Connection {
     input: BytesMut,
     /// Buffer for system calls.
     arrival: Box<[u8]>,
-    /// Requests that wait for `send`.
+    /// Envelopes of requests that wait for `send`.
     pub output: Vec<u8>,
+    version: Version,
+    /// True after the answer to STARTUP in v5.
+    has_segments: bool,
+    /// Buffer for segments.
+    segments: Vec<u8>,
 }
 
 impl Connection {
@@ -107,6 +124,23 @@ impl Connection {
     /// # Errors
     /// No server listens there, it refuses the password, or it requires one and there is none.
     pub fn open(target: &Target) -> anyhow::Result<Self> {
+        let mut connection = Self::connect(target, target.newest)?;
+        let startup = Request::Startup(Startup::new(None));
+        let mut answer = connection.ask_any(startup.clone())?;
+        let is_refused =
+            matches!(&answer, Response::Error(error) if matches!(error.detail, ErrorDetail::Protocol));
+        if is_refused && target.newest > OLDEST {
+            // Compat: some servers close the connection after this error.
+            connection = Self::connect(target, OLDEST)?;
+            answer = connection.ask_any(startup)?;
+        }
+        connection.fix_version();
+        connection.log_in(target, answer)?;
+        Ok(connection)
+    }
+
+    /// Opens a socket, and sends nothing.
+    fn connect(target: &Target, version: Version) -> anyhow::Result<Self> {
         let address = target.address.as_str();
         let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;
@@ -119,26 +153,49 @@ impl Connection {
         let limits = Limits {
             max_frame_bytes: 256 << 20,
         };
-        let mut connection = Self {
+        Ok(Self {
             socket,
             decoder: FrameDecoder::new(Role::Client, limits),
             input: BytesMut::new(),
             arrival: vec![0; READ_BYTES].into_boxed_slice(),
             output: Vec::new(),
-        };
-        match connection.ask(Request::Startup(Startup::new(None)))? {
-            Response::Ready => Ok(connection),
+            version,
+            has_segments: false,
+            segments: Vec::new(),
+        })
+    }
+
+    /// Keeps the version from now on. Requires: STARTUP was answered, and nothing was read after the answer.
+    fn fix_version(&mut self) {
+        self.decoder.fix_version(self.version);
+        if self.version >= Version::V5 {
+            self.decoder.use_segments(None);
+            self.has_segments = true;
+        }
+    }
+
+    /// Logs in if the answer to STARTUP demands that.
+    fn log_in(&mut self, target: &Target, answer: Response) -> anyhow::Result<()> {
+        let address = target.address.as_str();
+        match answer {
+            Response::Ready => Ok(()),
             Response::Authenticate(class) => {
                 let Some(token) = target.token() else {
                     bail!("{address} wants authentication by {class}: give a role and its password (-u, -p)")
                 };
-                match connection.ask(Request::AuthResponse(Some(token.into())))? {
-                    Response::AuthSuccess(_) => Ok(connection),
+                match self.ask(Request::AuthResponse(Some(token.into())))? {
+                    Response::AuthSuccess(_) => Ok(()),
                     other => bail!("{address} answered AUTH_RESPONSE with {}", other.opcode()),
                 }
             }
+            Response::Error(error) => Err(error.into()),
             other => bail!("{address} answered STARTUP with {}", other.opcode()),
         }
+    }
+
+    /// The version of the protocol.
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// Sends one request and waits for its answer.
@@ -146,10 +203,14 @@ impl Connection {
     /// # Errors
     /// The connection broke, or the answer is an error.
     pub fn ask(&mut self, request: Request) -> anyhow::Result<Response> {
-        match self.ask_frame(&request_frame(0, request))?.response {
+        match self.ask_any(request)? {
             Response::Error(error) => Err(error.into()),
             response => Ok(response),
         }
+    }
+
+    fn ask_any(&mut self, request: Request) -> anyhow::Result<Response> {
+        Ok(self.ask_frame(&request_frame(self.version, 0, request))?.response)
     }
 
     /// Sends one request and waits for its answer, which may be an error of the server.
@@ -199,8 +260,15 @@ impl Connection {
     /// # Errors
     /// The connection broke.
     pub fn send(&mut self) -> anyhow::Result<()> {
+        let bytes = if self.has_segments {
+            self.segments.clear();
+            encode_segments(&self.output, None, &mut self.segments);
+            &self.segments
+        } else {
+            &self.output
+        };
         self.socket
-            .write_all(&self.output)
+            .write_all(bytes)
             .and_then(|()| self.socket.flush())
             .context("sending to the server")?;
         self.output.clear();
@@ -237,9 +305,9 @@ impl Connection {
 }
 
 /// A request on a stream, without tracing or payload.
-pub fn request_frame(stream: i16, request: Request) -> RequestFrame {
+pub fn request_frame(version: Version, stream: i16, request: Request) -> RequestFrame {
     RequestFrame {
-        version: VERSION,
+        version,
         stream,
         tracing: false,
         custom_payload: Vec::new(),

@@ -3,31 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ilion_settings::{Loaded, Settings};
-
-/// Prefixes of the names of settings that only a server uses.
-const FOR_SERVERS: [&str; 20] = [
-    "admin_",
-    "audit_logging_options_",
-    "authenticator",
-    "authorizer",
-    "broadcast_rpc_address",
-    "cidr_authorizer",
-    "client_encryption_options_",
-    "init_directory",
-    "listen_address",
-    "log_directory",
-    "log_format",
-    "log_level",
-    "log_to",
-    "native_transport_",
-    "network_authorizer",
-    "otlp_",
-    "role_manager",
-    "rpc_address",
-    "server_encryption_options_",
-    "storage_port",
-];
+use ilion_settings::{Loaded, Settings, is_of_server};
 
 /// The settings of a program that embeds the database: SELECTs have no timeout.
 pub(crate) fn embedded_settings(directory: PathBuf) -> Settings {
@@ -52,7 +28,7 @@ pub(crate) fn named_settings<'a>(
         warnings: Vec::new(),
     };
     for (name, value) in named {
-        if FOR_SERVERS.iter().any(|start| name.starts_with(start)) {
+        if is_of_server(name) {
             return Err(format!(
                 "setting {name}: it is for a server, and there is none in this process"
             ));

@@ -3,14 +3,14 @@
 //! `UPDATE system_views.settings`, nodetool's setters and `ilion reload` all come here. A change is checked as a whole first: if one of
 //! its settings cannot be changed while the node runs, or its value is invalid, none is changed. Changes last until the next start.
 //! When you make another setting changeable, add it to [`LIVE`] and apply it in [`LiveSettings::apply`]; if only a server uses it,
-//! add it to `OF_SERVER`, too, and apply it in `ServerNode`.
+//! add it to the list of [`is_of_server`], too, and apply it in `ServerNode`.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
 use ilion_engine::Engine;
 use ilion_query::QueryProcessor;
-use ilion_settings::{LIVE, Loaded, SETTINGS, Settings};
+use ilion_settings::{LIVE, Loaded, SETTINGS, Settings, is_of_server};
 use parking_lot::Mutex;
 
 use crate::budgets::Budgets;
@@ -35,14 +35,6 @@ type ApplyToCluster = Box<dyn Fn(&Settings) + Send + Sync>;
 
 /// Applies the settings with these names to the server of the node. If it fails, it has changed nothing.
 type ApplyToServer = Box<dyn Fn(&[&str], &Settings) -> Result<(), String> + Send + Sync>;
-
-/// Settings that only a server uses. Without a server, changing them is refused, since it would have no effect.
-const OF_SERVER: [&str; 4] = [
-    "log_level",
-    "metrics_tables_max",
-    "native_transport_allow_older_protocols",
-    "slow_query_log_timeout",
-];
 
 /// The effect of a new settings file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -129,7 +121,7 @@ impl LiveSettings {
                 "write_request_timeout has an effect in a cluster only: writes of a node that is alone wait for no other node".to_owned(),
             );
         }
-        let of_server = assignments.iter().find(|(name, _)| OF_SERVER.contains(name));
+        let of_server = assignments.iter().find(|(name, _)| is_of_server(name));
         if let Some((name, _)) = of_server.filter(|_| self.server.get().is_none()) {
             return Err(format!(
                 "{name} has an effect in a server only: this database has none"

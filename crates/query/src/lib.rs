@@ -109,6 +109,7 @@ pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store, Wanted};
 pub use store_error::StoreError;
 #[doc(hidden)]
 pub use store_methods::types as store_types;
+pub use term::functions::FUNCTION_NAMES;
 pub use weight::StatementWeight;
 
 /// The kinds of batches.

@@ -11,8 +11,8 @@ const TYPES = ["ascii", "bigint", "blob", "boolean", "counter", "date", "decimal
 // Words inside of a statement, by its first word.
 const INSIDE = {
   select: ["FROM", "WHERE", "AND", "LIMIT", "ORDER BY", "GROUP BY", "ALLOW FILTERING", "PER PARTITION LIMIT", "DISTINCT", "JSON", "AS", "ASC", "DESC", "IN",
-    "CONTAINS", "CONTAINS KEY", "LIKE", "ANN OF", "BETWEEN", "NOT", "NULL", "IS NOT NULL", "CAST(", "COUNT(*)", "MIN(", "MAX(", "SUM(", "AVG(", "TOKEN(",
-    "TTL(", "WRITETIME("],
+    "CONTAINS", "CONTAINS KEY", "LIKE", "ANN OF", "BETWEEN", "NOT", "NULL", "IS NOT NULL", "CAST(", "COUNT(*)", "TTL(", "WRITETIME(",
+    "MAXWRITETIME("],
   insert: ["VALUES", "IF NOT EXISTS", "USING TTL", "USING TIMESTAMP", "AND", "JSON", "DEFAULT NULL", "DEFAULT UNSET"],
   update: ["SET", "WHERE", "AND", "IF", "IF EXISTS", "IN", "USING TTL", "USING TIMESTAMP", "NULL"],
   delete: ["FROM", "WHERE", "AND", "IF", "IF EXISTS", "IN", "USING TIMESTAMP"],
@@ -26,15 +26,27 @@ const INSIDE = {
   revoke: ["SELECT", "MODIFY", "ALL PERMISSIONS", "CREATE", "ALTER", "DROP", "AUTHORIZE", "ON", "FROM", "ALL KEYSPACES", "KEYSPACE", "TABLE"],
   list: ["ROLES", "ALL PERMISSIONS", "OF"],
 };
+// Native functions and aggregates: `FUNCTION_NAMES` of the query layer.
+const FUNCTIONS = ("abs ascii_as_blob avg bigint_as_blob blob_as_ascii blob_as_bigint blob_as_boolean blob_as_date blob_as_decimal blob_as_double "
+  + "blob_as_duration blob_as_float blob_as_inet blob_as_int blob_as_smallint blob_as_text blob_as_time blob_as_timestamp blob_as_timeuuid "
+  + "blob_as_tinyint blob_as_uuid blob_as_varint boolean_as_blob collection_avg collection_count collection_max collection_min "
+  + "collection_sum count current_date current_time current_timestamp current_timeuuid date_as_blob decimal_as_blob double_as_blob "
+  + "duration_as_blob exp float_as_blob floor from_json inet_as_blob int_as_blob log log10 map_keys map_values mask_default mask_hash "
+  + "mask_inner mask_null mask_outer mask_replace max max_timeuuid min min_timeuuid now round similarity_cosine similarity_dot_product "
+  + "similarity_euclidean smallint_as_blob sum text_as_blob time_as_blob timestamp_as_blob timeuuid_as_blob tinyint_as_blob to_date to_json "
+  + "to_timestamp to_unix_timestamp token uuid uuid_as_blob varint_as_blob").split(" ");
+// Statements in which functions are called.
+const CALLERS = new Set(["select", "insert", "update", "delete", "begin"]);
 // A table follows these words.
 const BEFORE_TABLES = new Set(["from", "into", "update", "table", "truncate", "on", "view"]);
 const OPTIONS_MAX = 50;
 
-// keyspace -> {tables: table -> [column], types: [name]}, from rows of system_schema and system_virtual_schema.
-export function catalog(columns, types = []) {
+// keyspace -> {tables: table -> [column], types: [name], functions: [name]}, from rows of system_schema and system_virtual_schema. `functions`
+// are rows of functions and of aggregates.
+export function catalog(columns, types = [], functions = []) {
   const found = new Map();
   const of = (name) => {
-    if (!found.has(name)) found.set(name, { tables: new Map(), types: [] });
+    if (!found.has(name)) found.set(name, { tables: new Map(), types: [], functions: [] });
     return found.get(name);
   };
   const places = { partition_key: 0, clustering: 1, static: 2, regular: 3 };
@@ -45,6 +57,7 @@ export function catalog(columns, types = []) {
     tables.get(row.table_name).push(row.column_name);
   }
   for (const row of types) of(row.keyspace_name).types.push(row.type_name);
+  for (const row of functions) of(row.keyspace_name).functions.push(row.function_name ?? row.aggregate_name);
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -69,11 +82,18 @@ export function complete(text, at, schema, current) {
   const fitting = candidates(own, whole, schema, current)
     .filter((option) => !(typed.startsWith('"') && option.kind === "keyword"))
     .filter((option) => option.name.toLowerCase().startsWith(wanted));
+  // There are many native functions: they are offered for a word that was begun.
+  const offered = fitting.filter((option) => typed !== "" || !option.isNative);
   const isThere = (option) => typed !== "" && (option.text === typed || (option.kind === "keyword" && option.text.toLowerCase() === wanted));
-  const options = fitting.filter((option) => !isThere(option))
-    .map((option) => ({ kind: option.kind, text: option.kind === "keyword" && /^[a-z]/.test(typed) ? option.text.toLowerCase() : option.text }));
+  const options = offered.filter((option) => !isThere(option)).map((option) => ({ kind: option.kind, text: inCaseOf(option, typed) }));
   const kept = options.filter((option, place) => options.findIndex((one) => one.text === option.text) === place);
   return { from, to, options: kept.slice(0, OPTIONS_MAX), isWhole: fitting.some(isThere) };
+}
+
+// Keywords and native functions in the case of what was typed.
+function inCaseOf({ kind, text, isNative }, typed) {
+  if (kind === "keyword" && /^[a-z]/.test(typed)) return text.toLowerCase();
+  return isNative && /^[A-Z]/.test(typed) ? text.toUpperCase() : text;
 }
 
 // What may follow these pieces of a statement.
@@ -88,20 +108,23 @@ function candidates(own, whole, schema, current) {
   const first = wordOf(begins[0]);
   if (begins.length === 1 && ["create", "alter", "drop"].includes(first)) return keywords(OBJECTS);
   if (begins.length === 1 && ["describe", "desc"].includes(first)) return [...keywords(DESCRIBED), ...members(schema.get(current)), ...keyspaces(schema)];
-  return [...names(columnsOf(whole, schema, current), "column"), ...keywords(INSIDE[first] ?? [])];
+  const [keyspace, table] = tableOf(whole, current);
+  const columns = schema.get(keyspace)?.tables.get(table) ?? [];
+  const native = CALLERS.has(first) ? FUNCTIONS.map((name) => ({ name, text: `${name}(`, kind: "function", isNative: true })) : [];
+  return [...names(columns, "column"), ...functionsOf(schema.get(keyspace)), ...keywords(INSIDE[first] ?? []), ...native];
 }
 
-// The columns of the table that the statement names, before or after the cursor.
-function columnsOf(whole, schema, current) {
+// Keyspace and name of the table that the statement names, before or after the cursor.
+function tableOf(whole, current) {
   const at = whole.findIndex((piece) => BEFORE_TABLES.has(wordOf(piece)));
-  if (at < 0) return [];
+  if (at < 0) return [current, ""];
   const [, first, point, second] = whole.slice(at, at + 4);
   const isQualified = point?.text === "." && second;
-  const keyspace = isQualified ? meant(first) : current;
-  return schema.get(keyspace)?.tables.get(meant(isQualified ? second : first)) ?? [];
+  return [isQualified ? meant(first) : current, meant(isQualified ? second : first)];
 }
 
 const keywords = (words) => words.map((word) => ({ name: word, text: word, kind: "keyword" }));
 const names = (found, kind) => found.map((name) => ({ name, text: quoted(name), kind }));
 const keyspaces = (schema) => [...schema.keys()].map((name) => ({ name, text: `${quoted(name)}.`, kind: "keyspace" }));
-const members = (keyspace) => (keyspace ? [...names([...keyspace.tables.keys()].sort(), "table"), ...names(keyspace.types, "type")] : []);
+const members = (keyspace) => (keyspace ? [...names([...keyspace.tables.keys()].sort(), "table"), ...names(keyspace.types, "type"), ...functionsOf(keyspace)] : []);
+const functionsOf = (keyspace) => (keyspace?.functions ?? []).map((name) => ({ name, text: `${quoted(name)}(`, kind: "function" }));

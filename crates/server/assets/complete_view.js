@@ -16,12 +16,14 @@ let chosen = -1;
 // Asks for the names of the schema. A role that may not read them completes keywords only.
 export async function load() {
   const rows = (cql) => ask.rows(cql).catch(() => []);
-  const [stored, virtual, types] = await Promise.all([
+  const [stored, virtual, types, functions, aggregates] = await Promise.all([
     rows(`SELECT ${COLUMNS} FROM system_schema.columns`),
     rows(`SELECT ${COLUMNS} FROM system_virtual_schema.columns`),
     rows("SELECT keyspace_name, type_name FROM system_schema.types"),
+    rows("SELECT keyspace_name, function_name FROM system_schema.functions"),
+    rows("SELECT keyspace_name, aggregate_name FROM system_schema.aggregates"),
   ]);
-  schema = catalog([...stored, ...virtual], types);
+  schema = catalog([...stored, ...virtual], types, [...functions, ...aggregates]);
 }
 
 export function bind() {

@@ -11,6 +11,7 @@
 //! | `file`, `variables` | the settings file; environment variables that other projects have named |
 //! | `foreign` | settings of Cassandra that Ilion does not support |
 //! | `live` | [`LIVE`]: which settings can change while the node runs |
+//! | `of_server` | [`is_of_server`]: which settings only a server uses |
 //! | `document` | prints `docs/settings.md` |
 //!
 //! When you add a setting, add a line in `table`, and run the tests with `REWRITE=1` to renew the document.
@@ -24,6 +25,7 @@ mod file;
 mod foreign;
 mod live;
 mod log_place;
+mod of_server;
 mod table;
 mod variables;
 
@@ -45,6 +47,7 @@ use foreign::{FOREIGN, Fate, Foreign};
 pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address, parse_duration, parse_size};
 pub use live::LIVE;
 pub use log_place::{LogPlace, TabletCount};
+pub use of_server::is_of_server;
 pub use table::{SETTINGS, Setting, Settings};
 
 /// Largest settings file.

@@ -5,6 +5,7 @@ use std::io;
 use ilion_cql::{Class, outline};
 use ilion_protocol::Rows;
 
+use crate::columnar::{Kind, PageWriter};
 use crate::explain::explain_tree;
 use crate::format::{Before, Format, print_page};
 use crate::session::{Body, How};
@@ -24,6 +25,9 @@ impl Shell<'_> {
                 self.keyspace = Some(keyspace);
                 // Other clients may have changed the schema meanwhile.
                 self.has_new_schema = true;
+            }
+            Body::Rows(rows) if let Some(kind) = self.settings.format.columnar() => {
+                self.write_result(kind, cql, rows)?;
             }
             Body::Rows(rows) if begins_with(cql, &["explain"]) && self.settings.format == Format::Table => {
                 self.output.result("")?;
@@ -72,6 +76,41 @@ impl Shell<'_> {
             self.output.result("")?;
         }
         Ok(())
+    }
+
+    /// Writes all pages of a result, whose first one is `rows`, as a file.
+    fn write_result(&mut self, kind: Kind, cql: &str, mut rows: Rows) -> io::Result<()> {
+        if let Err(problem) = self.output.begin_file() {
+            return self.complain(&problem);
+        }
+        let columns = rows.metadata.columns.clone().unwrap_or_default();
+        let mut writer = match PageWriter::new(kind, &columns) {
+            Ok(writer) => writer,
+            Err(problem) => return self.complain(&problem),
+        };
+        loop {
+            match writer.page(&rows) {
+                Ok(bytes) => self.output.file_part(&bytes)?,
+                Err(problem) => return self.complain(&problem),
+            }
+            let Some(paging_state) = rows.metadata.paging_state.take() else {
+                break;
+            };
+            let how = How {
+                paging_state: Some(paging_state),
+                ..self.settings.how.clone()
+            };
+            rows = match self.session.execute(cql, &how).map(|answer| answer.body) {
+                Ok(Body::Rows(rows)) => rows,
+                Ok(_) => break,
+                // Without its end, nobody takes the file for a complete one.
+                Err(failure) => return self.complain_of(&failure),
+            };
+        }
+        match writer.finish() {
+            Ok(bytes) => self.output.file_part(&bytes),
+            Err(problem) => self.complain(&problem),
+        }
     }
 
     /// Prints all pages of a result, whose first one is `rows`.

@@ -50,6 +50,9 @@ pub struct ShellArgs {
     /// How rows are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Writes results to this file, which is replaced.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// How long the shell waits for an answer, in seconds.
     #[arg(long, value_name = "SECS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     pub request_timeout: u32,

@@ -1,6 +1,7 @@
 //! Completion: the words that may stand at a place of a text. A pure function of the text and the names of the schema.
 
 use ilion_cql::{Class, outline};
+use ilion_query::FUNCTION_NAMES;
 use ilion_types::quote_name;
 
 use crate::catalog::Catalog;
@@ -57,9 +58,9 @@ const KEYWORDS: [&str; 52] = [
     "BLOB",
     "BOOLEAN",
     "BY",
+    "CAST(",
     "CLUSTERING ORDER BY",
     "CONTAINS",
-    "COUNT(",
     "DATE",
     "DECIMAL",
     "DESC",
@@ -78,6 +79,7 @@ const KEYWORDS: [&str; 52] = [
     "LIMIT",
     "LIST",
     "MAP",
+    "MAXWRITETIME(",
     "NULL",
     "ORDER BY",
     "PER PARTITION LIMIT",
@@ -87,7 +89,6 @@ const KEYWORDS: [&str; 52] = [
     "TEXT",
     "TIMESTAMP",
     "TIMEUUID",
-    "TOKEN(",
     "TTL(",
     "TUPLE",
     "USING TIMESTAMP",
@@ -209,10 +210,15 @@ fn last_statement(text: &str) -> usize {
     begin
 }
 
-/// A candidate: a keyword or a name.
+/// A candidate.
 enum Word {
     Keyword(&'static str),
-    Name { name: String, suffix: &'static str },
+    /// A native function.
+    Function(&'static str),
+    Name {
+        name: String,
+        suffix: &'static str,
+    },
 }
 
 fn fits(word: &Word, typed: &str, typed_name: &str) -> bool {
@@ -221,17 +227,21 @@ fn fits(word: &Word, typed: &str, typed_name: &str) -> bool {
             keyword.len() >= typed.len()
                 && keyword.as_bytes()[..typed.len()].eq_ignore_ascii_case(typed.as_bytes())
         }
+        // There are many: they are offered for a word that was begun.
+        Word::Function(name) => !typed.is_empty() && name.starts_with(&typed.to_lowercase()),
         Word::Name { name, .. } if typed.starts_with('"') => name.starts_with(typed_name),
         Word::Name { name, .. } => name.to_lowercase().starts_with(&typed.to_lowercase()),
     }
 }
 
-/// Keywords in the case of what was typed; names in quotes where they need them.
+/// Keywords and native functions in the case of what was typed; names in quotes where they need them.
 fn in_case_of(word: Word, typed: &str) -> String {
     let is_lower = typed.chars().next().is_some_and(char::is_lowercase);
     match word {
         Word::Keyword(keyword) if is_lower => keyword.to_lowercase(),
         Word::Keyword(keyword) => keyword.to_owned(),
+        Word::Function(name) if is_lower => format!("{name}("),
+        Word::Function(name) => format!("{}(", name.to_uppercase()),
         Word::Name { name, suffix } => format!("{}{suffix}", quote_name(&name)),
     }
 }
@@ -268,7 +278,7 @@ impl CursorContext<'_> {
             "create" | "alter" | "drop" => keywords(&OBJECTS),
             "consistency" => keywords(&LEVELS),
             "tracing" | "expand" | "paging" => keywords(&["OFF", "ON"]),
-            "format" => keywords(&["csv", "json", "table", "vertical"]),
+            "format" => keywords(&["arrow", "csv", "json", "parquet", "table", "vertical"]),
             "show" => keywords(&["HOST", "SESSION", "VERSION"]),
             "describe" | "desc" if self.pieces.len() == 1 => {
                 let mut words = keywords(&DESCRIBED);
@@ -279,6 +289,7 @@ impl CursorContext<'_> {
             _ => {
                 let mut words = self.columns();
                 words.extend(keywords(&KEYWORDS));
+                words.extend(FUNCTION_NAMES.map(Word::Function));
                 words
             }
         }
@@ -323,10 +334,11 @@ impl CursorContext<'_> {
         let opens = |word: &str| {
             ["from", "into", "update", "table", "on", "copy"].contains(&word.to_ascii_lowercase().as_str())
         };
-        let Some(at) = pieces.iter().position(|(_, word)| opens(word)) else {
-            return Vec::new();
+        let at = pieces.iter().position(|(_, word)| opens(word));
+        let word = |ahead: usize| {
+            let piece = at.and_then(|at| pieces.get(at + ahead));
+            piece.map_or("", |(_, word)| *word)
         };
-        let word = |ahead: usize| pieces.get(at + ahead).map_or("", |(_, word)| *word);
         let (keyspace, table) = match word(2) {
             "." => (Some(unquoted_name(word(1))), unquoted_name(word(3))),
             _ => (None, unquoted_name(word(1))),
@@ -372,6 +384,7 @@ mod tests {
         let columns = ["artist", "id", "Title"].map(str::to_owned).to_vec();
         music.tables.insert("songs".to_owned(), columns);
         music.types.insert("label".to_owned());
+        music.functions.insert("maxim".to_owned());
         let mut catalog = Catalog::default();
         catalog.keyspaces.insert("music".to_owned(), music);
         catalog.keyspaces.insert("system".to_owned(), Names::default());
@@ -389,11 +402,14 @@ mod tests {
     fn names_of_the_schema_stand_where_they_may() {
         assert_eq!(words("SELECT * FROM so|"), ["songs"]);
         assert_eq!(words("SELECT * FROM sy|"), ["system."]);
-        assert_eq!(words("select 1; SELECT * FROM music.|"), ["songs", "label"]);
+        assert_eq!(
+            words("select 1; SELECT * FROM music.|"),
+            ["songs", "label", "maxim("]
+        );
         assert_eq!(words("USE mu|"), ["music"]);
         assert_eq!(words("INSERT INTO songs (id, ar|"), ["artist"]);
         assert_eq!(
-            words("UPDATE music.songs SET ti|"),
+            words("UPDATE music.songs SET ti|")[..3],
             ["\"Title\"", "TIMESTAMP", "TIMEUUID"].map(|word| match word {
                 "\"Title\"" => word.to_owned(),
                 keyword => keyword.to_lowercase(),
@@ -403,6 +419,18 @@ mod tests {
         assert_eq!(words("SELECT \"Ti| FROM songs"), [""; 0]);
         assert_eq!(words("DESCRIBE TABLE so|"), ["songs"]);
         assert_eq!(words("\\d so|"), ["songs"]);
+    }
+
+    #[test]
+    fn functions_of_the_keyspace_and_native_ones_are_completed() {
+        assert_eq!(
+            words("SELECT max| FROM songs"),
+            ["maxim(", "maxwritetime(", "max(", "max_timeuuid("]
+        );
+        assert_eq!(words("SELECT music.ma|"), ["maxim("]);
+        assert_eq!(words("SELECT MAX_|"), ["MAX_TIMEUUID("]);
+        assert_eq!(words("SELECT maxi|"), ["maxim("]);
+        assert!(!words("SELECT | FROM songs").contains(&"ABS(".to_owned()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! COPY: rows of a table to a CSV file and back. Compat: statement, options and messages are those of cqlsh, as far as they mean
+//! COPY: rows of a table to a CSV or Parquet file and back. Compat: statement, options and messages are those of cqlsh, as far as they mean
 //! something here.
 //!
 //! ```text
@@ -10,18 +10,29 @@
 //! | `statement` | [`Copy`]: a statement, parsed |
 //! | `options` | the options behind WITH |
 //! | `field` | values to fields of CSV, and back |
-//! | `export`, `import` | COPY TO, COPY FROM |
+//! | `export`, `import`, `import_parquet` | COPY TO, COPY FROM |
+//! | `failures` | what became of the records of an import |
+//! | `progress`, `acknowledged` | how far a COPY has come, so that it can be resumed |
 
+mod acknowledged;
 mod export;
+mod failures;
 mod field;
 mod import;
+mod import_parquet;
 mod options;
+mod progress;
 pub(crate) mod statement;
+
+use std::path::PathBuf;
 
 use ilion_types::quote_name;
 
+use crate::paths::expand;
 use crate::session::Failure;
 use crate::shell::Shell;
+use options::{FileFormat, Options};
+use progress::ProgressFile;
 use statement::{Copy, End};
 
 /// A table whose columns are known.
@@ -35,6 +46,12 @@ impl Named {
     /// The name as CQL.
     fn cql(&self) -> String {
         format!("{}.{}", quote_name(&self.keyspace), quote_name(&self.table))
+    }
+
+    /// The file for records that fail.
+    fn error_file(&self, options: &Options) -> PathBuf {
+        let path = options.error_file.clone();
+        expand(&path.unwrap_or_else(|| format!("import_{}_{}.err", self.keyspace, self.table)))
     }
 
     /// The columns as CQL.
@@ -51,10 +68,21 @@ impl Named {
 impl Shell<'_> {
     /// Carries out a COPY.
     pub(crate) fn copy(&mut self, copy: &Copy) -> std::io::Result<()> {
-        let named = match self.resolve(copy) {
+        let mut named = match self.resolve(copy) {
             Ok(named) => named,
             Err(problem) => return self.complain(&problem),
         };
+        let format = match copy.format() {
+            Ok(format) => format,
+            Err(problem) => return self.complain(&problem),
+        };
+        let mut parquet = None;
+        if let (End::From(path), FileFormat::Columnar(_)) = (&copy.end, format) {
+            match self.open_parquet(path, &mut named, !copy.columns.is_empty()) {
+                Ok(file) => parquet = Some(file),
+                Err(problem) => return self.complain(&problem),
+            }
+        }
         self.say(
             copy,
             &format!(
@@ -65,9 +93,29 @@ impl Shell<'_> {
             ),
         )?;
         match &copy.end {
-            End::From(path) => self.import(path, &named, &copy.options),
-            End::To(path) => self.export_to_file(path, &named, &copy.options),
+            End::From(path) => match parquet {
+                Some(file) => self.import_parquet(file, &named, &copy.options),
+                None => self.import(path, &named, &copy.options),
+            },
+            End::To(path) => match format {
+                FileFormat::Csv => self.export_to_file(path, &named, &copy.options),
+                FileFormat::Columnar(kind) => self.export_columnar(path, &named, &copy.options, kind),
+            },
+            End::ToStdout if copy.options.is_resumed => {
+                self.complain("RESUME needs a file: the standard output of an earlier COPY is gone.")
+            }
             End::ToStdout => self.export_to_output(&named, &copy.options),
+        }
+    }
+
+    /// Forgets how far an earlier COPY has come.
+    fn begin_anew(&mut self, progress: &ProgressFile) -> std::io::Result<()> {
+        match progress.forget() {
+            Ok(false) => Ok(()),
+            Ok(true) => self
+                .output
+                .say("The same COPY was interrupted before, and now begins anew: RESUME = true would have continued it."),
+            Err(problem) => self.complain(&problem),
         }
     }
 

@@ -10,6 +10,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
+use ilion_codec::crc32_extend;
+
 /// Maximum size of a record: without this limit, a missing quote would make one record of the rest of the file.
 const RECORD_BYTES_MAX: usize = 256 << 20;
 const BUFFER_BYTES: usize = 256 << 10;
@@ -86,8 +88,27 @@ pub struct Record {
 pub struct Reader<R> {
     input: BufReader<R>,
     dialect: Dialect,
-    line: u64,
-    offset: u64,
+    place: Place,
+}
+
+/// A place between two lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Place {
+    /// Bytes before it.
+    pub offset: u64,
+    /// The number of the line that begins there, from 1.
+    pub line: u64,
+    /// The CRC-32 of the bytes before it.
+    pub crc: u32,
+}
+
+impl Place {
+    /// The beginning of a text.
+    pub const START: Self = Self {
+        offset: 0,
+        line: 1,
+        crc: 0,
+    };
 }
 
 /// Where in a field the reader is.
@@ -103,19 +124,18 @@ enum State {
 }
 
 impl<R: Read> Reader<R> {
-    /// A reader at the beginning of a text.
-    pub fn new(dialect: Dialect, input: R) -> Self {
+    /// A reader of a text from a place on; the input begins there.
+    pub fn new(dialect: Dialect, input: R, place: Place) -> Self {
         Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input),
             dialect,
-            line: 1,
-            offset: 0,
+            place,
         }
     }
 
-    /// Bytes that were read.
-    pub fn offset(&self) -> u64 {
-        self.offset
+    /// The place behind the record that was read last.
+    pub fn place(&self) -> Place {
+        self.place
     }
 
     /// The next record; `None` at the end.
@@ -136,7 +156,7 @@ impl<R: Read> Reader<R> {
     /// The next record, which may be an empty line.
     fn next_line(&mut self) -> io::Result<Option<Record>> {
         let mut record = Record {
-            line: self.line,
+            line: self.place.line,
             ..Record::default()
         };
         let mut field = Vec::new();
@@ -150,7 +170,7 @@ impl<R: Read> Reader<R> {
             let mut has_ended = false;
             for &byte in buffer {
                 used += 1;
-                self.line += u64::from(byte == b'\n');
+                self.place.line += u64::from(byte == b'\n');
                 if byte == b'\n' && matches!(state, State::Start | State::Plain | State::QuoteInQuoted) {
                     has_ended = true;
                     break;
@@ -159,7 +179,7 @@ impl<R: Read> Reader<R> {
             }
             record.source.extend_from_slice(&buffer[..used]);
             self.input.consume(used);
-            self.offset += used as u64;
+            self.place.offset += used as u64;
             if record.source.len() > RECORD_BYTES_MAX {
                 let reason = format!(
                     "the record at line {} is too long: is a quote missing?",
@@ -174,6 +194,7 @@ impl<R: Read> Reader<R> {
         if record.source.is_empty() {
             return Ok(None);
         }
+        self.place.crc = crc32_extend(self.place.crc, &record.source);
         if state == State::Plain && field.last() == Some(&b'\r') {
             field.pop();
         }
@@ -214,7 +235,7 @@ mod tests {
     };
 
     fn records(dialect: Dialect, text: &str) -> Vec<Vec<String>> {
-        let mut reader = Reader::new(dialect, text.as_bytes());
+        let mut reader = Reader::new(dialect, text.as_bytes(), Place::START);
         let mut records = Vec::new();
         while let Some(record) = reader.next().unwrap() {
             let fields = record.fields.into_iter();
@@ -270,7 +291,7 @@ mod tests {
 
     #[test]
     fn records_know_their_lines_and_their_text() {
-        let mut reader = Reader::new(Dialect::COMMON, &b"a\n\"b\nc\"\nd"[..]);
+        let mut reader = Reader::new(Dialect::COMMON, &b"a\n\"b\nc\"\nd"[..], Place::START);
         let lines: Vec<_> = std::iter::from_fn(|| reader.next().unwrap())
             .map(|record| (record.line, record.source))
             .collect();
@@ -282,6 +303,23 @@ mod tests {
                 (4, b"d".to_vec())
             ]
         );
-        assert_eq!(reader.offset(), 9);
+        assert_eq!(reader.place().offset, 9);
+    }
+
+    #[test]
+    fn reading_goes_on_at_a_place() {
+        let text = &b"a\n\n\"b\nc\"\nd,e\nf"[..];
+        let mut whole = Reader::new(Dialect::COMMON, text, Place::START);
+        let mut left = 4;
+        while whole.next().unwrap().is_some() {
+            let place = whole.place();
+            let rest = &text[usize::try_from(place.offset).unwrap()..];
+            let mut second = Reader::new(Dialect::COMMON, rest, place);
+            left -= 1;
+            let records = std::iter::from_fn(|| second.next().unwrap());
+            assert_eq!(records.count(), left);
+            assert_eq!(second.place().crc, ilion_codec::crc32(text));
+        }
+        assert_eq!(left, 0);
     }
 }

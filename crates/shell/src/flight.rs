@@ -1,8 +1,9 @@
 //! [`Flight`]: many writes under way on one connection.
 
-use bytes::Bytes;
 use ilion_client::{Connection, request_frame};
-use ilion_protocol::{Execute, QueryParams, Request, Response, ResponseFrame, Value, Values, encode_request};
+use ilion_protocol::{
+    Execute, Prepared, QueryParams, Request, Response, ResponseFrame, Value, Values, encode_request,
+};
 
 use crate::session::{Failure, How, RowFeed, WriteRow};
 
@@ -32,7 +33,7 @@ impl Flight {
     pub fn run(
         &mut self,
         connection: &mut Connection,
-        id: &Bytes,
+        prepared: &Prepared,
         how: &How,
         rows: &mut dyn RowFeed,
     ) -> Result<(), Failure> {
@@ -48,7 +49,7 @@ impl Flight {
                     has_more = false;
                     break;
                 };
-                let request = request_frame(stream, execute(id, how, &row));
+                let request = request_frame(connection.version(), stream, execute(prepared, how, &row));
                 match encode_request(&mut connection.output, &request, None) {
                     Ok(()) => self.rows[usize::from(stream.unsigned_abs())] = Some(row),
                     Err(error) => {
@@ -96,22 +97,22 @@ impl Flight {
     }
 
     /// Gives back all rows whose answers will not come.
-    pub fn give_up(&mut self, reason: &str, rows: &mut dyn RowFeed) {
+    pub fn give_up(&mut self, rows: &mut dyn RowFeed) {
         for row in self.rows.iter_mut().filter_map(Option::take) {
-            rows.done(row, Err(Failure::Lost(reason.to_owned())));
+            rows.lost(row);
         }
     }
 }
 
-fn execute(id: &Bytes, how: &How, row: &WriteRow) -> Request {
+fn execute(prepared: &Prepared, how: &How, row: &WriteRow) -> Request {
     let values: Values = row
         .values
         .iter()
         .map(|bytes| bytes.as_deref().map_or(Value::Null, Value::Bytes))
         .collect();
     Request::Execute(Execute {
-        id: id.clone(),
-        result_metadata_id: Bytes::new(),
+        id: prepared.id.clone(),
+        result_metadata_id: prepared.result_metadata_id.clone(),
         params: QueryParams {
             consistency: how.consistency,
             values,

@@ -6,6 +6,7 @@ use ilion_protocol::{ColumnSpec, Rows};
 use ilion_types::json;
 
 use crate::cell::Cell;
+use crate::columnar::Kind;
 use crate::csv::Dialect;
 use crate::output::Output;
 use crate::table::Table;
@@ -22,6 +23,21 @@ pub enum Format {
     Json,
     /// Comma-separated values, with the names of the columns first.
     Csv,
+    /// A Parquet file, which holds one result.
+    Parquet,
+    /// An Arrow file (IPC, Feather V2), which holds one result.
+    Arrow,
+}
+
+impl Format {
+    /// The kind of file, if rows become a file that holds one result.
+    pub fn columnar(self) -> Option<Kind> {
+        match self {
+            Self::Parquet => Some(Kind::Parquet),
+            Self::Arrow => Some(Kind::Arrow),
+            _ => None,
+        }
+    }
 }
 
 /// What was printed of a result before.
@@ -42,6 +58,7 @@ pub fn print_page(format: Format, rows: &Rows, before: Before, out: &mut Output<
         Format::Json => rows
             .rows()
             .try_for_each(|row| out.result(&json_line(columns, &row))),
+        Format::Parquet | Format::Arrow => Err(io::Error::other("a page is no file")),
         Format::Csv => {
             if before.rows == 0 && before.with_header {
                 let names = columns.iter().map(|column| &*column.name);

@@ -14,6 +14,7 @@
 //! | `command`, `run_command`, `help` | the commands of the shell itself |
 //! | `describe` | answers to DESCRIBE |
 //! | `copy`, `csv` | COPY: CSV files |
+//! | `columnar` | Parquet and Arrow files, with the feature `columnar` |
 //! | `paths`, `quotes` | files that users name; quotes of CQL |
 //! | `output`, `format`, `table`, `columnize` | results as tables, lines, JSON or CSV; into a file or a terminal |
 //! | `cell`, `number_text` | values as text for people |
@@ -28,6 +29,7 @@ mod answers;
 mod args;
 mod catalog;
 mod cell;
+mod columnar;
 mod columnize;
 mod command;
 mod complete;

@@ -15,6 +15,9 @@ pub struct Output<'a> {
     out: &'a mut dyn Write,
     errors: &'a mut dyn Write,
     has_colors: bool,
+    is_terminal: bool,
+    /// True if a file was written to `out`.
+    has_file: bool,
     capture: Option<Capture>,
 }
 
@@ -31,6 +34,8 @@ impl<'a> Output<'a> {
             out,
             errors,
             has_colors: false,
+            is_terminal: false,
+            has_file: false,
             capture: None,
         }
     }
@@ -40,6 +45,45 @@ impl<'a> Output<'a> {
     pub fn with_colors(mut self) -> Self {
         self.has_colors = true;
         self
+    }
+
+    /// Says that `out` is a terminal, to which no files are written.
+    #[must_use]
+    pub fn on_terminal(mut self, is_terminal: bool) -> Self {
+        self.is_terminal = is_terminal;
+        self
+    }
+
+    /// Begins a result that is a file of its own.
+    ///
+    /// # Errors
+    /// Results go to a terminal, or something was written there before.
+    pub fn begin_file(&mut self) -> Result<(), String> {
+        match &self.capture {
+            Some(capture) if capture.file.position() == 0 => Ok(()),
+            Some(capture) => Err(format!(
+                "A Parquet or Arrow file holds one result, and '{}' is not empty: use CAPTURE OFF, and CAPTURE with another file.",
+                capture.path
+            )),
+            None if self.is_terminal => Err(
+                "Parquet and Arrow are no text for a terminal: use CAPTURE 'file', or the option -o.".to_owned(),
+            ),
+            None if self.has_file => Err(
+                "A Parquet or Arrow file holds one result, and there was one already: use CAPTURE 'file' for each.".to_owned(),
+            ),
+            None => {
+                self.has_file = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the next bytes of a result that is a file.
+    pub fn file_part(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.capture {
+            None => self.out.write_all(bytes),
+            Some(capture) => capture.file.append(bytes).map_err(io::Error::other),
+        }
     }
 
     /// Writes a line of a result.
@@ -90,6 +134,18 @@ impl<'a> Output<'a> {
     /// The file that results are captured into.
     pub fn captured(&self) -> Option<&str> {
         self.capture.as_ref().map(|capture| capture.path.as_str())
+    }
+
+    /// Writes results to a file from now on, which is emptied.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn divert(&mut self, env: &dyn Env, path: &Path) -> ilion_env::Result<()> {
+        self.capture = Some(Capture {
+            path: path.display().to_string(),
+            file: env.create_or_truncate(path)?,
+        });
+        Ok(())
     }
 
     /// Appends results to a file from now on.

@@ -14,16 +14,16 @@ pub fn expand(path: &str) -> PathBuf {
     }
 }
 
-/// Reads a file from its beginning to its end.
+/// Reads a file to its end.
 pub struct FileReader {
     file: Arc<dyn ReadFile>,
     offset: u64,
 }
 
 impl FileReader {
-    /// A reader at the beginning of the file.
-    pub fn new(file: Arc<dyn ReadFile>) -> Self {
-        Self { file, offset: 0 }
+    /// A reader from an offset on.
+    pub fn new(file: Arc<dyn ReadFile>, offset: u64) -> Self {
+        Self { file, offset }
     }
 }
 

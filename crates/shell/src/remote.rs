@@ -1,9 +1,9 @@
 //! [`Remote`]: a session on a server, over the native protocol.
 
-use ilion_client::{Connection, Target, VERSION, request_frame};
+use ilion_client::{Connection, Target, request_frame};
 use ilion_protocol::{
     ColumnSpec, ErrorDetail, ErrorResponse, Prepared, Query, QueryParams, Request, RequestFrame, Response,
-    ResultBody,
+    ResultBody, Version,
 };
 
 use crate::flight::Flight;
@@ -13,6 +13,8 @@ use crate::session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget
 pub struct Remote {
     target: Target,
     connection: Option<Connection>,
+    /// The version of the protocol on the last connection.
+    version: Version,
     /// The keyspace that USE has set.
     keyspace: Option<String>,
     /// The statement of `write_rows`.
@@ -28,6 +30,7 @@ impl Remote {
         let connection = Connection::open(&target)?;
         Ok(Self {
             target,
+            version: connection.version(),
             connection: Some(connection),
             keyspace: None,
             prepared: None,
@@ -40,17 +43,19 @@ impl Remote {
             Some(connection) => connection,
             None => reopen(&self.target, self.keyspace.as_deref())?,
         };
+        self.version = connection.version();
         Ok(self.connection.insert(connection))
     }
 }
 
 impl Session for Remote {
     fn execute(&mut self, cql: &str, how: &How) -> Result<Answer, Failure> {
+        let connection = self.connection()?;
         let request = RequestFrame {
             tracing: how.is_traced,
-            ..request_frame(0, query(cql, how))
+            ..request_frame(connection.version(), 0, query(cql, how))
         };
-        let frame = match self.connection()?.ask_frame(&request) {
+        let frame = match connection.ask_frame(&request) {
             Ok(frame) => frame,
             Err(error) => {
                 // A late answer would be taken for the answer to the next statement.
@@ -88,16 +93,15 @@ impl Session for Remote {
     }
 
     fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
-        let id = match &self.prepared {
-            Some(prepared) => prepared.id.clone(),
+        let prepared = match &self.prepared {
+            Some(prepared) => prepared.clone(),
             None => return Err(Failure::Impossible("nothing was prepared")),
         };
         let mut flight = Flight::new(in_flight);
-        let outcome = flight.run(self.connection()?, &id, how, rows);
-        if let Err(failure) = &outcome {
+        let outcome = flight.run(self.connection()?, &prepared, how, rows);
+        if outcome.is_err() {
             self.connection = None;
-            let reason = failure.to_string();
-            flight.give_up(&reason, rows);
+            flight.give_up(rows);
         }
         outcome
     }
@@ -113,7 +117,7 @@ impl Session for Remote {
     fn target(&self) -> SessionTarget {
         SessionTarget::Server {
             address: self.target.address().to_owned(),
-            protocol: VERSION.number(),
+            protocol: self.version.number(),
         }
     }
 }

@@ -36,14 +36,21 @@ pub enum Ended {
 /// # Errors
 /// There is no connection, the directory cannot be opened, or the input cannot be read.
 pub fn run(args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Ended> {
+    if args.format.columnar().is_some() {
+        crate::columnar::check().map_err(anyhow::Error::msg)?;
+    }
     let session = open(args, env)?;
     let is_terminal = io::stdin().is_terminal() && args.execute.is_none() && args.file.is_none();
     let stdout = io::stdout();
-    let has_colors = stdout.is_terminal() && !args.no_color && std::env::var_os("NO_COLOR").is_none();
+    let is_shown = stdout.is_terminal();
+    let has_colors = is_shown && !args.no_color && std::env::var_os("NO_COLOR").is_none();
     let (mut out, mut errors) = (BufWriter::new(stdout.lock()), io::stderr());
-    let mut output = Output::new(&mut out, &mut errors);
+    let mut output = Output::new(&mut out, &mut errors).on_terminal(is_shown);
     if has_colors {
         output = output.with_colors();
+    }
+    if let Some(path) = &args.output {
+        output.divert(&**env, path)?;
     }
     let mut shell = Shell::new(session, env.clone(), output, settings(args, is_terminal));
     let done = begin(&mut shell, args).and_then(|()| match is_terminal {
@@ -62,7 +69,7 @@ pub fn run(args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Ended> {
 fn settings(args: &ShellArgs, is_interactive: bool) -> ShellSettings {
     let page_rows = match args.format {
         Format::Table | Format::Vertical => PAGE_ROWS,
-        Format::Json | Format::Csv => LARGE_PAGE_ROWS,
+        Format::Json | Format::Csv | Format::Parquet | Format::Arrow => LARGE_PAGE_ROWS,
     };
     ShellSettings {
         how: How {
@@ -141,7 +148,7 @@ fn feed(shell: &mut Shell<'_>, args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::
         let file = env.open_read(path)?;
         let name = path.display().to_string();
         shell
-            .run_script(&name, &mut FileReader::new(file))
+            .run_script(&name, &mut FileReader::new(file, 0))
             .with_context(|| name.clone())?;
     } else {
         shell.run_script("<stdin>", &mut io::stdin().lock())?;

@@ -124,6 +124,9 @@ impl Shell<'_> {
                 self.complain(&format!("{name} is no format: use one of {names}."))
             }
             Some(format) => {
+                if let Err(problem) = format.columnar().map_or(Ok(()), |_| crate::columnar::check()) {
+                    return self.complain(&problem);
+                }
                 self.settings.format = format;
                 self.output.say(&format!("FORMAT set to {}", format.name()))
             }
@@ -145,7 +148,7 @@ impl Shell<'_> {
             }
         };
         let was_interactive = std::mem::replace(&mut self.settings.is_interactive, false);
-        let outcome = self.run_script(path, &mut FileReader::new(file));
+        let outcome = self.run_script(path, &mut FileReader::new(file, 0));
         self.settings.is_interactive = was_interactive;
         if let Err(error) = outcome {
             if error.kind() == io::ErrorKind::BrokenPipe {
@@ -258,7 +261,14 @@ impl Shell<'_> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 4] = [Self::Table, Self::Vertical, Self::Json, Self::Csv];
+    pub const ALL: [Self; 6] = [
+        Self::Table,
+        Self::Vertical,
+        Self::Json,
+        Self::Csv,
+        Self::Parquet,
+        Self::Arrow,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -267,6 +277,8 @@ impl Format {
             Self::Vertical => "vertical",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
         }
     }
 }

@@ -80,6 +80,8 @@ pub struct WriteRow {
     pub source: Vec<u8>,
     /// The line where it was read.
     pub line: u64,
+    /// Its number in the feed.
+    pub number: u64,
 }
 
 /// Rows to write, one after another, and what became of them.
@@ -89,6 +91,9 @@ pub trait RowFeed {
 
     /// Reports the outcome of a row.
     fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>);
+
+    /// Reports that the outcome of a row is unknown, because the connection broke.
+    fn lost(&mut self, row: WriteRow);
 }
 
 /// A place where statements are executed.

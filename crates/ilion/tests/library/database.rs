@@ -253,6 +253,7 @@ fn virtual_tables_tell_of_themselves_and_of_the_settings() {
         )
     };
     change("tombstone_warn_threshold", "7").unwrap();
+    change("native_transport_max_page_size", "64KiB").unwrap();
     for (name, value) in [("log_level", "debug"), ("slow_query_log_timeout", "1s")] {
         let told = change(name, value).err().unwrap().to_string();
         assert!(
@@ -274,6 +275,22 @@ fn virtual_tables_tell_of_themselves_and_of_the_settings() {
         .execute("SELECT column_name, type FROM system_virtual_schema.columns", ())
         .unwrap();
     assert!(columns.count() > 50);
+}
+
+#[test]
+fn settings_that_only_a_server_uses_are_refused_by_name() {
+    for (name, value) in [
+        ("slow_query_log_timeout", "1s"),
+        ("slow_query_log_timeout_in_ms", "1000"),
+        ("metrics_tables_max", "10"),
+        ("trace_type_query_ttl", "1d"),
+        ("native_transport_port", "9042"),
+    ] {
+        // The directory does not matter: the settings are checked first.
+        let refused = Database::open_named("nowhere", [(name, value)]).err().unwrap();
+        let told = refused.to_string();
+        assert!(told.contains(&format!("{name}: it is for a server")), "{told}");
+    }
 }
 
 #[test]

@@ -108,3 +108,18 @@ fn answer(kind: &'static str, text: &'static str) -> Response {
     ];
     (headers, text).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_editor_completes_the_functions_of_the_query_layer() {
+        let (.., script) = ASSETS.iter().find(|(name, ..)| *name == "complete.js").unwrap();
+        let (_, list) = script.split_once("const FUNCTIONS = (").unwrap();
+        let (list, _) = list.split_once(").split").unwrap();
+        let words = list.split(|character: char| !(character.is_alphanumeric() || character == '_'));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        assert_eq!(words, ilion_query::FUNCTION_NAMES);
+    }
+}

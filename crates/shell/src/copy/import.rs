@@ -1,25 +1,30 @@
-//! COPY FROM: records of a CSV file into a table, many at a time. Records that fail go into a file of their own.
+//! COPY FROM: records of a CSV file into a table, many at a time.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use ilion_env::{Env, WriteFile};
+use ilion_codec::crc32_extend;
+use ilion_env::ReadFile;
 use ilion_protocol::ColumnSpec;
 use ilion_tools::Bar;
 
+use crate::copy::acknowledged::{Acknowledged, Mark};
+use crate::copy::failures::{Failures, Report};
 use crate::copy::options::Options;
-use crate::copy::{Named, field, seconds};
-use crate::csv::{Reader, Record};
+use crate::copy::progress::ProgressFile;
+use crate::copy::{Named, field};
+use crate::csv::{Place, Reader, Record};
 use crate::error_text::print_failure;
-use crate::paths::{FileReader, expand};
+use crate::paths::FileReader;
 use crate::session::{Failure, How, RowFeed, WriteRow};
 use crate::shell::Shell;
 
-/// Maximum number of failures that are shown; the others are only counted.
-const SHOWN_MAX: u64 = 10;
 /// Records between two updates of the bar.
 const BAR_STRIDE: u64 = 256;
+/// Finished records between two looks at the clock.
+const SAVE_STRIDE: u64 = 1024;
+/// Bytes that are read at once to check the source of a resumed import.
+const CRC_BYTES: usize = 256 << 10;
 
 impl Shell<'_> {
     pub(super) fn import(&mut self, path: &Path, named: &Named, options: &Options) -> io::Result<()> {
@@ -30,65 +35,150 @@ impl Shell<'_> {
                 return self.complain(&format!("Could not open '{}': {}", path.display(), error.source));
             }
         };
-        let columns = match self.session.prepare(&insert(named, options)) {
+        let statement = insert(named, options);
+        let columns = match self.session.prepare(&statement) {
             Ok(columns) => columns,
             Err(failure) => return self.complain_of(&failure),
         };
-        let error_file = options.error_file.clone();
-        let error_file =
-            error_file.unwrap_or_else(|| format!("import_{}_{}.err", named.keyspace, named.table));
+        let error_file = named.error_file(options);
+        let mut terms = options.terms();
+        terms.insert("file".to_owned(), path.display().to_string());
+        terms.insert("statement".to_owned(), statement);
+        let progress = ProgressFile::new(self.env.clone(), progress_path(&error_file, named, path), terms);
+        let begun = match self.begin_import(&progress, &*file, options) {
+            Ok(begun) => begun,
+            Err(problem) => return self.complain(&problem),
+        };
+        if let Some(mark) = begun {
+            self.output
+                .say(&format!("Resuming behind line {}.", mark.place.line - 1))?;
+        } else {
+            self.begin_anew(&progress)?;
+        }
         let bar = Bar::of_bytes(&named.cql(), file.size_bytes());
+        let place = begun.map_or(Place::START, |mark| mark.place);
+        let mark = begun.unwrap_or(Mark { place, read: 0 });
+        let source_bytes = file.size_bytes();
         let mut records = Records {
-            reader: Reader::new(options.dialect, FileReader::new(file)),
+            reader: Reader::new(options.dialect, FileReader::new(file, place.offset), place),
             options,
             columns: &columns[..named.columns.len().min(columns.len())],
             bar,
-            read: 0,
-            written: 0,
-            failures: Failures::new(self.env.clone(), expand(&error_file)),
+            read: mark.read,
+            finished: 0,
+            is_complete: false,
+            report: Report::new(Failures::new(self.env.clone(), error_file, "line")),
+            acknowledged: Acknowledged::new(mark),
+            source_bytes,
+            progress,
             end: None,
         };
         let how = How {
             is_traced: false,
             ..self.settings.how.clone()
         };
-        let outcome = match records.begin(named) {
+        let ready = match begun {
+            Some(_) => Ok(()),
+            None => records.begin(named),
+        };
+        let outcome = match ready {
             Ok(()) => self.session.write_rows(&how, options.in_flight, &mut records),
             Err(problem) => {
                 drop(records);
                 return self.complain(&problem);
             }
         };
+        let is_complete = records.is_complete && outcome.is_ok();
+        if !is_complete {
+            records.save();
+        }
         let Records {
-            written,
-            failures,
+            report,
+            acknowledged,
+            progress,
             end,
             bar,
             ..
         } = records;
         drop(bar);
-        let took = seconds(self.env.monotonic_nanos() - started);
-        for problem in &failures.shown {
-            self.complain(problem)?;
+        let nanos = self.env.monotonic_nanos() - started;
+        self.tell_report(&report, end, outcome.err())?;
+        if is_complete {
+            if let Err(problem) = progress.remove() {
+                self.complain(&problem)?;
+            }
+        } else {
+            let line = acknowledged.mark().place.line - 1;
+            self.complain(&progress.advice(&format!("behind line {line}")))?;
         }
-        if failures.count > 0 {
-            let count = failures.count;
-            self.complain(&failures.summary(count))?;
+        self.tell_imported(report.written, nanos, options)
+    }
+
+    /// How far an earlier import has come, if this one resumes it.
+    fn begin_import(
+        &self,
+        progress: &ProgressFile,
+        file: &dyn ReadFile,
+        options: &Options,
+    ) -> Result<Option<Mark>, String> {
+        if !options.is_resumed {
+            return Ok(None);
         }
-        if let Some(problem) = end {
-            self.complain(&problem)?;
+        let at: ImportAt = progress.load()?;
+        let name = file.path().display();
+        let refuse = |change: &str| {
+            format!(
+                "'{name}' has changed since the COPY that was interrupted: {change}. Copy again without RESUME."
+            )
+        };
+        let (before, now) = (at.source_bytes, file.size_bytes());
+        if before != now {
+            return Err(refuse(&format!("it had {before} bytes and has {now}")));
         }
-        if let Err(failure) = outcome {
-            self.complain(&format!("The import has stopped: {}", print_failure(&failure)))?;
+        let place = at.mark.place;
+        let crc = crc_of_start(file, place.offset).map_err(|error| error.to_string())?;
+        if crc != place.crc || place.line == 0 {
+            let line = place.line.saturating_sub(1);
+            return Err(refuse(&format!("its first {line} lines are not the same")));
         }
-        let skipped = options.skipped_rows;
-        self.output.say(&format!(
-            "{written} rows imported from 1 files in {took} ({skipped} skipped)."
-        ))
+        Ok(Some(at.mark))
     }
 }
 
-fn insert(named: &Named, options: &Options) -> String {
+/// How far an import has come.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct ImportAt {
+    source_bytes: u64,
+    #[serde(flatten)]
+    mark: Mark,
+}
+
+/// The progress file stands beside the file of failed rows. Two files can be imported into one table at the same time.
+fn progress_path(error_file: &Path, named: &Named, source: &Path) -> PathBuf {
+    let source = source.file_name().unwrap_or_default().to_string_lossy();
+    error_file.with_file_name(format!(
+        "import_{}_{}_{source}.progress",
+        named.keyspace, named.table
+    ))
+}
+
+/// The CRC-32 of the first bytes of a file.
+fn crc_of_start(file: &dyn ReadFile, size_bytes: u64) -> ilion_env::Result<u32> {
+    let mut buffer = vec![0; CRC_BYTES];
+    let (mut crc, mut offset) = (0, 0);
+    while offset < size_bytes {
+        let most = usize::try_from(size_bytes - offset).map_or(CRC_BYTES, |left| left.min(CRC_BYTES));
+        let count = file.read_at(offset, &mut buffer[..most])?;
+        if count == 0 {
+            break;
+        }
+        crc = crc32_extend(crc, &buffer[..count]);
+        offset += count as u64;
+    }
+    Ok(crc)
+}
+
+pub(super) fn insert(named: &Named, options: &Options) -> String {
     let markers = vec!["?"; named.columns.len()].join(", ");
     let ttl = options
         .ttl_secs
@@ -108,8 +198,14 @@ struct Records<'a> {
     bar: Bar,
     /// Records that were read, without header and skipped ones.
     read: u64,
-    written: u64,
-    failures: Failures,
+    /// Records that were written or kept as failed.
+    finished: u64,
+    /// True if no record is left to import.
+    is_complete: bool,
+    report: Report,
+    acknowledged: Acknowledged,
+    source_bytes: u64,
+    progress: ProgressFile,
     /// Why the import ends before the file does.
     end: Option<String>,
 }
@@ -130,7 +226,35 @@ impl Records<'_> {
         for _ in 0..self.options.skipped_rows {
             self.reader.next().map_err(|error| error.to_string())?;
         }
+        self.acknowledged = Acknowledged::new(self.end_of_record());
         Ok(())
+    }
+
+    /// The place behind the record that was read last.
+    fn end_of_record(&self) -> Mark {
+        Mark {
+            place: self.reader.place(),
+            read: self.read,
+        }
+    }
+
+    fn finish(&mut self, number: u64) {
+        self.acknowledged.finish(number);
+        self.finished += 1;
+        if self.finished.is_multiple_of(SAVE_STRIDE) && self.progress.is_due() {
+            self.save();
+        }
+    }
+
+    /// Saves the progress, after the failed records before it.
+    fn save(&mut self) {
+        match self.report.failures.sync() {
+            Ok(()) => self.progress.save(&ImportAt {
+                source_bytes: self.source_bytes,
+                mark: self.acknowledged.mark(),
+            }),
+            Err(problem) => self.progress.fail(problem),
+        }
     }
 
     /// The values of a record.
@@ -152,30 +276,28 @@ impl Records<'_> {
         };
         record.fields.iter().zip(self.columns).map(value).collect()
     }
-
-    fn has_failed_enough(&self) -> bool {
-        self.options
-            .failures_max
-            .is_some_and(|most| self.failures.count > most)
-    }
 }
 
 impl RowFeed for Records<'_> {
     fn next(&mut self) -> Option<WriteRow> {
         loop {
-            if self.end.is_some() || self.options.rows_max.is_some_and(|most| self.read >= most) {
+            if self.end.is_some() {
                 return None;
             }
-            if self.has_failed_enough() {
-                self.end = Some(format!(
-                    "The import ends, because {} rows have failed.",
-                    self.failures.count
-                ));
+            if self.options.rows_max.is_some_and(|most| self.read >= most) {
+                self.is_complete = true;
+                return None;
+            }
+            self.end = self.report.too_many(self.options);
+            if self.end.is_some() {
                 return None;
             }
             let record = match self.reader.next() {
                 Ok(Some(record)) => record,
-                Ok(None) => return None,
+                Ok(None) => {
+                    self.is_complete = true;
+                    return None;
+                }
                 Err(error) => {
                     self.end = Some(format!("The file cannot be read: {error}"));
                     return None;
@@ -183,85 +305,39 @@ impl RowFeed for Records<'_> {
             };
             self.read += 1;
             if self.read.is_multiple_of(BAR_STRIDE) {
-                self.bar.at(self.reader.offset());
+                self.bar.at(self.reader.place().offset);
             }
+            let number = self.acknowledged.take(self.end_of_record());
             match self.values(&record) {
                 Ok(values) => {
                     return Some(WriteRow {
                         values,
                         source: record.source,
                         line: record.line,
+                        number,
                     });
                 }
-                Err(problem) => self.failures.add(record.line, &record.source, &problem),
+                Err(problem) => {
+                    self.report.failures.add(record.line, &record.source, &problem);
+                    self.finish(number);
+                }
             }
         }
     }
 
     fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>) {
         match outcome {
-            Ok(()) => self.written += 1,
-            Err(failure) => self.failures.add(row.line, &row.source, &print_failure(&failure)),
-        }
-    }
-}
-
-/// Records that failed.
-struct Failures {
-    env: Arc<dyn Env>,
-    path: PathBuf,
-    file: Option<Box<dyn WriteFile>>,
-    count: u64,
-    /// The first of them, for the user.
-    shown: Vec<String>,
-    /// Why the failed records could not be written to the file.
-    lost: Option<String>,
-}
-
-impl Failures {
-    fn new(env: Arc<dyn Env>, path: PathBuf) -> Self {
-        Self {
-            env,
-            path,
-            file: None,
-            count: 0,
-            shown: Vec::new(),
-            lost: None,
-        }
-    }
-
-    fn add(&mut self, line: u64, source: &[u8], problem: &str) {
-        self.count += 1;
-        if self.count <= SHOWN_MAX {
-            self.shown
-                .push(format!("Failed to import line {line}: {problem}"));
-        }
-        if let Err(error) = self.append(source) {
-            self.lost.get_or_insert(error.to_string());
-        }
-    }
-
-    fn append(&mut self, source: &[u8]) -> ilion_env::Result<()> {
-        match &mut self.file {
-            Some(file) => file.append(source),
-            None => {
-                let mut file = self.env.open_append(&self.path)?;
-                file.append(source)?;
-                self.file = Some(file);
-                Ok(())
+            Ok(()) => self.report.written += 1,
+            Err(failure) => {
+                let failures = &mut self.report.failures;
+                failures.add(row.line, &row.source, &print_failure(&failure));
             }
         }
+        self.finish(row.number);
     }
 
-    fn summary(&self, count: u64) -> String {
-        match &self.lost {
-            None => format!(
-                "Failed to import {count} rows; they were appended to {}",
-                self.path.display()
-            ),
-            Some(problem) => {
-                format!("Failed to import {count} rows, and could not keep all of them: {problem}")
-            }
-        }
+    fn lost(&mut self, _row: WriteRow) {
+        // Not a failed row: resuming reads its record again.
+        self.report.lost += 1;
     }
 }

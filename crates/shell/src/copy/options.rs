@@ -1,10 +1,37 @@
 //! [`Options`]: the options behind WITH.
 
+use crate::columnar::Kind;
+use crate::copy::progress::Terms;
 use crate::csv::Dialect;
+
+/// The format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// CSV.
+    Csv,
+    /// Parquet or Arrow.
+    Columnar(Kind),
+}
+
+impl FileFormat {
+    /// The format with this name, which is also the ending of its files.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "csv" => Self::Csv,
+            "parquet" => Self::Columnar(Kind::Parquet),
+            "arrow" => Self::Columnar(Kind::Arrow),
+            _ => return None,
+        })
+    }
+}
 
 /// The options of a COPY. Compat: names and defaults of cqlsh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    /// FORMAT; `None` means that the name of the file decides.
+    pub format: Option<FileFormat>,
+    /// An option that was given and has a meaning for CSV files only.
+    pub of_csv: Option<&'static str>,
     /// HEADER: the first line has the names of the columns.
     pub has_header: bool,
     /// DELIMITER, QUOTE, ESCAPE
@@ -23,6 +50,8 @@ pub struct Options {
     pub failures_max: Option<u64>,
     /// ERRFILE
     pub error_file: Option<String>,
+    /// RESUME: continues a COPY that was interrupted.
+    pub is_resumed: bool,
     /// TTL
     pub ttl_secs: Option<u32>,
 }
@@ -30,6 +59,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            format: None,
+            of_csv: None,
             has_header: false,
             dialect: Dialect {
                 delimiter: b',',
@@ -43,10 +74,14 @@ impl Default for Options {
             rows_max: None,
             failures_max: Some(1000),
             error_file: None,
+            is_resumed: false,
             ttl_secs: None,
         }
     }
 }
+
+/// Options that have a meaning for CSV files only. NULL, and the characters, also shape the file of failed rows, which is CSV.
+const OF_CSV: [&str; 2] = ["HEADER", "RESUME"];
 
 /// Options of cqlsh that set how its processes work. They are refused.
 const MEANINGLESS: [&str; 14] = [
@@ -72,11 +107,18 @@ impl Options {
     /// # Errors
     /// There is no such option in this direction, or it has no such value.
     pub fn set(&mut self, name: &str, value: &str, is_import: bool) -> Result<(), String> {
+        self.of_csv = self.of_csv.or(OF_CSV.into_iter().find(|known| *known == name));
         match (name, is_import) {
+            ("FORMAT", _) => {
+                let format = FileFormat::named(value);
+                self.format =
+                    Some(format.ok_or_else(|| format!("FORMAT is csv, parquet or arrow, not '{value}'."))?);
+            }
             ("HEADER", _) => self.has_header = parse_bool(name, value)?,
             ("DELIMITER", _) => self.dialect.delimiter = parse_byte(name, value)?,
             ("QUOTE", _) => self.dialect.quote = parse_byte(name, value)?,
             ("ESCAPE", _) => self.dialect.escape = parse_byte(name, value)?,
+            ("RESUME", _) => self.is_resumed = parse_bool(name, value)?,
             ("NULL", _) => value.clone_into(&mut self.null),
             ("PAGESIZE", false) => self.page_rows = parse_number(name, value, 1)?,
             ("MAXREQUESTS", true) => self.in_flight = parse_number::<u16>(name, value, 1)?.min(32_767).into(),
@@ -94,6 +136,22 @@ impl Options {
             (name, false) => return Err(format!("COPY TO has no option {name} here.")),
         }
         Ok(())
+    }
+}
+
+impl Options {
+    /// The options that decide how a row becomes a record, and the reverse.
+    pub fn terms(&self) -> Terms {
+        let character = |byte: u8| char::from(byte).to_string();
+        let terms = [
+            ("HEADER", self.has_header.to_string()),
+            ("DELIMITER", character(self.dialect.delimiter)),
+            ("QUOTE", character(self.dialect.quote)),
+            ("ESCAPE", character(self.dialect.escape)),
+            ("NULL", self.null.clone()),
+            ("SKIPROWS", self.skipped_rows.to_string()),
+        ];
+        terms.map(|(name, value)| (name.to_owned(), value)).into()
     }
 }
 

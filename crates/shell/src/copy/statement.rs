@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use ilion_cql::{Class, outline};
 
-use crate::copy::options::Options;
+use crate::columnar::Kind;
+use crate::copy::options::{FileFormat, Options};
 use crate::paths::expand;
 use crate::quotes::unquote;
 
@@ -32,6 +33,30 @@ pub enum End {
     To(PathBuf),
     /// To the output of the shell.
     ToStdout,
+}
+
+impl Copy {
+    /// The format of the file.
+    ///
+    /// # Errors
+    /// There is no such COPY of files with this format.
+    pub fn format(&self) -> Result<FileFormat, String> {
+        let path = match &self.end {
+            End::From(path) | End::To(path) => path.extension(),
+            End::ToStdout => None,
+        };
+        let of_name = path.and_then(|ending| FileFormat::named(&ending.to_string_lossy()));
+        let format = self.options.format.or(of_name).unwrap_or(FileFormat::Csv);
+        let FileFormat::Columnar(kind) = format else {
+            return Ok(format);
+        };
+        match (&self.end, kind, self.options.of_csv) {
+            (End::ToStdout, ..) => Err("COPY TO STDOUT writes CSV only.".to_owned()),
+            (End::From(_), Kind::Arrow, _) => Err("COPY FROM reads CSV and Parquet, not Arrow.".to_owned()),
+            (.., Some(option)) => Err(format!("{option} is an option for CSV files.")),
+            _ => Ok(format),
+        }
+    }
 }
 
 /// The words of a statement, from the next one on.

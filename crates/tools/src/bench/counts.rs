@@ -26,7 +26,7 @@ impl Counts {
         Ok(Self {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
-            update: Template::execute(&prepared.id, &[KEY_BYTES], plan.consistency)?,
+            update: Template::execute(connection.version(), &prepared, &[KEY_BYTES], plan.consistency)?,
         })
     }
 }

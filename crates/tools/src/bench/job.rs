@@ -114,7 +114,7 @@ impl JobOnSocket {
         Ok(Self {
             job: Arc::clone(job),
             turns: Arc::clone(turns),
-            request: Template::execute(&prepared.id, &job.sizes(), Consistency::One)?,
+            request: Template::execute(connection.version(), &prepared, &job.sizes(), Consistency::One)?,
             numbers: vec![0; usize::from(in_flight)],
         })
     }

@@ -26,7 +26,7 @@ impl Reads {
         Ok(Self {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
-            select: Template::execute(&prepared.id, &[KEY_BYTES], plan.consistency)?,
+            select: Template::execute(connection.version(), &prepared, &[KEY_BYTES], plan.consistency)?,
             asked: vec![0; usize::from(plan.crowd.in_flight)],
         })
     }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_protocol::{Execute, QueryParams, Request, Response, ResultBody, Rows, Value, encode_request};
+use ilion_protocol::{
+    Execute, Prepared, QueryParams, Request, Response, ResultBody, Rows, Value, Version, encode_request,
+};
 
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
 use crate::bench::read::check_values;
@@ -17,7 +19,8 @@ use ilion_client::{Connection, request_frame};
 pub struct Scan {
     plan: Arc<Plan>,
     phase: Arc<Phase>,
-    statement_id: Bytes,
+    statement: Prepared,
+    version: Version,
     /// The position of each slot.
     positions: Vec<RangePosition>,
 }
@@ -45,7 +48,8 @@ impl Scan {
         Ok(Self {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
-            statement_id: prepared.id,
+            statement: prepared,
+            version: connection.version(),
             positions: vec![RangePosition::default(); usize::from(plan.crowd.in_flight)],
         })
     }
@@ -63,8 +67,8 @@ impl Work for Scan {
         let position = &self.positions[slot];
         let bounds = [position.after.to_be_bytes(), position.last.to_be_bytes()];
         let execute = Execute {
-            id: self.statement_id.clone(),
-            result_metadata_id: Bytes::new(),
+            id: self.statement.id.clone(),
+            result_metadata_id: self.statement.result_metadata_id.clone(),
             params: QueryParams {
                 values: bounds.iter().map(|bound| Value::Bytes(bound)).collect(),
                 skip_metadata: true,
@@ -74,7 +78,7 @@ impl Work for Scan {
                 ..QueryParams::default()
             },
         };
-        let frame = request_frame(i16::try_from(slot)?, Request::Execute(execute));
+        let frame = request_frame(self.version, i16::try_from(slot)?, Request::Execute(execute));
         encode_request(out, &frame, None)?;
         Ok(true)
     }

@@ -13,6 +13,7 @@ use crate::bench::files::TableFiles;
 use crate::bench::job::Cells;
 use crate::bench::process::{Transferred, Usage};
 use crate::bench::settings::{create_keyspace, parse_identifier};
+use crate::bench::work::PROTOCOL;
 use ilion_client::{Connection, LoginArgs, Target};
 
 /// The interface to the program that contains the benchmarks.
@@ -142,7 +143,7 @@ impl Store {
 
     /// The server, and the role that logs in.
     pub fn target(&self) -> Target {
-        Target::new(&self.args.host, self.args.port, &self.args.login)
+        Target::new(&self.args.host, self.args.port, &self.args.login).with_newest(PROTOCOL)
     }
 
     /// The name of a table, with its keyspace.

@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
-use ilion_protocol::{Consistency, Execute, QueryParams, Request, Value, encode_request};
+use ilion_protocol::{Consistency, Execute, Prepared, QueryParams, Request, Value, Version, encode_request};
 
 use ilion_client::request_frame;
 
@@ -26,11 +25,16 @@ impl Template {
     ///
     /// # Errors
     /// The values do not fit into a frame.
-    pub fn execute(id: &Bytes, sizes: &[usize], consistency: Consistency) -> anyhow::Result<Self> {
+    pub fn execute(
+        version: Version,
+        prepared: &Prepared,
+        sizes: &[usize],
+        consistency: Consistency,
+    ) -> anyhow::Result<Self> {
         let zeros = vec![0; sizes.iter().copied().max().unwrap_or(0)];
         let execute = Execute {
-            id: id.clone(),
-            result_metadata_id: Bytes::new(),
+            id: prepared.id.clone(),
+            result_metadata_id: prepared.result_metadata_id.clone(),
             params: QueryParams {
                 values: sizes.iter().map(|&size| Value::Bytes(&zeros[..size])).collect(),
                 skip_metadata: true,
@@ -39,7 +43,8 @@ impl Template {
             },
         };
         let mut envelope = Vec::new();
-        encode_request(&mut envelope, &request_frame(0, Request::Execute(execute)), None)?;
+        let frame = request_frame(version, 0, Request::Execute(execute));
+        encode_request(&mut envelope, &frame, None)?;
         let places = places(envelope.len(), sizes);
         Ok(Self { envelope, places })
     }
@@ -75,15 +80,19 @@ fn places(envelope_len: usize, sizes: &[usize]) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::BytesMut;
+    use bytes::{Bytes, BytesMut};
     use ilion_protocol::{FrameDecoder, Limits, RequestFrame, Role};
 
     use super::*;
 
-    #[test]
-    fn a_filled_template_is_the_request_that_would_have_been_encoded() {
-        let template =
-            Template::execute(&Bytes::from_static(b"statement"), &[3, 5], Consistency::Quorum).unwrap();
+    /// What a server reads of a filled template.
+    fn sent(version: Version) -> RequestFrame {
+        let prepared = Prepared {
+            id: Bytes::from_static(b"statement"),
+            result_metadata_id: Bytes::from_static(b"columns"),
+            ..Prepared::default()
+        };
+        let template = Template::execute(version, &prepared, &[3, 5], Consistency::Quorum).unwrap();
         let mut out = b"before".to_vec();
         template.append(258, &mut out, |index, place| {
             place.fill(b'a' + u8::try_from(index).unwrap())
@@ -94,15 +103,23 @@ mod tests {
             .decode(&mut bytes)
             .unwrap()
             .unwrap();
-        let decoded = RequestFrame::decode(&frame).unwrap();
         assert!(bytes.is_empty());
-        assert_eq!(decoded.stream, 258);
-        let Request::Execute(execute) = decoded.request else {
-            panic!("an EXECUTE");
-        };
-        assert_eq!(execute.id, "statement");
-        assert_eq!(execute.params.consistency, Consistency::Quorum);
-        let values: Vec<_> = execute.params.values.iter().collect();
-        assert_eq!(values, [Value::Bytes(b"aaa"), Value::Bytes(b"bbbbb")]);
+        RequestFrame::decode(&frame).unwrap()
+    }
+
+    #[test]
+    fn a_filled_template_is_the_request_that_would_have_been_encoded() {
+        for (version, result_metadata_id) in [(Version::V4, ""), (Version::V5, "columns")] {
+            let decoded = sent(version);
+            assert_eq!((decoded.version, decoded.stream), (version, 258));
+            let Request::Execute(execute) = decoded.request else {
+                panic!("an EXECUTE");
+            };
+            assert_eq!(execute.id, "statement");
+            assert_eq!(execute.result_metadata_id, result_metadata_id);
+            assert_eq!(execute.params.consistency, Consistency::Quorum);
+            let values: Vec<_> = execute.params.values.iter().collect();
+            assert_eq!(values, [Value::Bytes(b"aaa"), Value::Bytes(b"bbbbb")]);
+        }
     }
 }

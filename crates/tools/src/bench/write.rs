@@ -32,7 +32,7 @@ impl Writes {
         Ok(Self {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
-            insert: Template::execute(&prepared.id, &sizes, plan.consistency)?,
+            insert: Template::execute(connection.version(), &prepared, &sizes, plan.consistency)?,
         })
     }
 }

@@ -16,6 +16,7 @@
 //! | `json` | `to_json`, `from_json` |
 //! | `token` | `token` |
 //! | `user` | user-defined functions |
+//! | `names` | the names of native functions |
 
 mod argument;
 mod arithmetic;
@@ -28,6 +29,7 @@ mod json;
 mod lookup;
 mod mask;
 mod math;
+mod names;
 mod number;
 mod scalar;
 mod signature;
@@ -51,6 +53,7 @@ use lookup::Lookup;
 
 pub(crate) use argument::Argument;
 pub(crate) use collection::{Score, floats, score_function};
+pub use names::FUNCTION_NAMES;
 pub(crate) use number::Number;
 pub(crate) use scalar::{Arguments, ScalarFunction};
 pub(crate) use typing::{known_type, test_assignment};

@@ -45,7 +45,12 @@ impl Clients<'_> {
             let requests: anyhow::Result<Vec<Template>> = Text::all()
                 .map(|text| {
                     let prepared = connection.prepare(self.rows.text(text))?;
-                    Template::execute(&prepared.id, &self.rows.sizes(text), Consistency::One)
+                    Template::execute(
+                        connection.version(),
+                        &prepared,
+                        &self.rows.sizes(text),
+                        Consistency::One,
+                    )
                 })
                 .collect();
             Ok(Box::new(OnSocket {

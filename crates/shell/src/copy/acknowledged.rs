@@ -1,0 +1,99 @@
+//! [`Acknowledged`]: up to which record all records of a source are finished, while many of them are under way.
+
+use std::collections::VecDeque;
+
+use crate::csv::Place;
+
+/// A place in the source, and the number of records before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Mark {
+    /// The place.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Records before it, without header and skipped ones.
+    pub read: u64,
+}
+
+/// The records that were taken from a source. Each has a number.
+#[derive(Debug)]
+pub struct Acknowledged {
+    mark: Mark,
+    /// The number of the first record in `after`.
+    first: u64,
+    /// The records behind the mark, in the order of the source.
+    after: VecDeque<Taken>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    end: Mark,
+    is_finished: bool,
+}
+
+impl Acknowledged {
+    /// All records before this place are finished.
+    pub fn new(mark: Mark) -> Self {
+        Self {
+            mark,
+            first: 0,
+            after: VecDeque::new(),
+        }
+    }
+
+    /// Adds the next record, which ends here; returns its number.
+    pub fn take(&mut self, end: Mark) -> u64 {
+        self.after.push_back(Taken {
+            end,
+            is_finished: false,
+        });
+        self.first + self.after.len() as u64 - 1
+    }
+
+    /// Marks a record as finished: its row was written, or the record was kept as failed.
+    pub fn finish(&mut self, number: u64) {
+        let index = usize::try_from(number.wrapping_sub(self.first));
+        if let Some(taken) = index.ok().and_then(|index| self.after.get_mut(index)) {
+            taken.is_finished = true;
+        }
+        while let Some(taken) = self.after.pop_front_if(|taken| taken.is_finished) {
+            self.mark = taken.end;
+            self.first += 1;
+        }
+    }
+
+    /// All records before this place are finished.
+    pub fn mark(&self) -> Mark {
+        self.mark
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(read: u64) -> Mark {
+        Mark {
+            place: Place {
+                offset: read * 10,
+                ..Place::START
+            },
+            read,
+        }
+    }
+
+    #[test]
+    fn the_mark_never_passes_a_record_that_is_under_way() {
+        let mut acknowledged = Acknowledged::new(mark(0));
+        let numbers = [1, 2, 3, 4].map(|read| acknowledged.take(mark(read)));
+        acknowledged.finish(numbers[1]);
+        acknowledged.finish(numbers[2]);
+        assert_eq!(acknowledged.mark(), mark(0));
+        acknowledged.finish(numbers[0]);
+        assert_eq!(acknowledged.mark(), mark(3));
+        let fifth = acknowledged.take(mark(5));
+        acknowledged.finish(fifth);
+        assert_eq!(acknowledged.mark(), mark(3));
+        acknowledged.finish(numbers[3]);
+        assert_eq!(acknowledged.mark(), mark(5));
+    }
+}

@@ -1,0 +1,189 @@
+//! COPY FROM a Parquet file: its columns are found by name. Rows that fail go into a file of their own, as CSV.
+
+use std::io;
+use std::path::Path;
+use std::vec;
+
+use ilion_protocol::ColumnSpec;
+use ilion_tools::Bar;
+
+use crate::columnar::{FileCell, ParquetFile};
+use crate::copy::failures::{Failures, Report};
+use crate::copy::import::insert;
+use crate::copy::options::Options;
+use crate::copy::{Named, field};
+use crate::error_text::print_failure;
+use crate::session::{Failure, How, RowFeed, WriteRow};
+use crate::shell::Shell;
+
+/// Rows between two updates of the bar.
+const BAR_STRIDE: u64 = 256;
+
+impl Shell<'_> {
+    /// Opens a file whose columns become those of the COPY, unless the COPY names its columns.
+    pub(super) fn open_parquet(
+        &self,
+        path: &Path,
+        named: &mut Named,
+        names_columns: bool,
+    ) -> Result<ParquetFile, String> {
+        let refuse = |problem: &str| format!("Could not read '{}': {problem}", path.display());
+        crate::columnar::check()?;
+        let file = self.env.open_read(path);
+        let file = file.map_err(|error| refuse(&error.source.to_string()))?;
+        let file = ParquetFile::open(file).map_err(|problem| refuse(&problem))?;
+        if !names_columns {
+            let found = file.column_names();
+            if let Some(unknown) = found.iter().find(|name| !named.columns.contains(name)) {
+                return Err(format!(
+                    "{}.{} has no column {unknown}, which is in the file: name the columns to import behind the table.",
+                    named.keyspace, named.table
+                ));
+            }
+            named.columns = found;
+        }
+        Ok(file)
+    }
+
+    pub(super) fn import_parquet(
+        &mut self,
+        mut file: ParquetFile,
+        named: &Named,
+        options: &Options,
+    ) -> io::Result<()> {
+        let started = self.env.monotonic_nanos();
+        let columns = match self.session.prepare(&insert(named, options)) {
+            Ok(columns) => columns,
+            Err(failure) => return self.complain_of(&failure),
+        };
+        let columns = &columns[..named.columns.len().min(columns.len())];
+        let bar = Bar::of_operations(&named.cql(), file.row_count());
+        if let Err(problem) = file.begin(columns) {
+            return self.complain(&problem);
+        }
+        let mut records = Records {
+            file,
+            page: Vec::new().into_iter(),
+            options,
+            columns,
+            bar,
+            line: 0,
+            report: Report::new(Failures::new(self.env.clone(), named.error_file(options), "row")),
+            end: None,
+        };
+        let how = How {
+            is_traced: false,
+            ..self.settings.how.clone()
+        };
+        let outcome = self.session.write_rows(&how, options.in_flight, &mut records);
+        let Records { report, end, bar, .. } = records;
+        drop(bar);
+        let nanos = self.env.monotonic_nanos() - started;
+        self.tell_report(&report, end, outcome.err())?;
+        self.tell_imported(report.written, nanos, options)
+    }
+}
+
+/// The rows of a file.
+struct Records<'a> {
+    file: ParquetFile,
+    /// The rows that were read and not taken.
+    page: vec::IntoIter<Vec<FileCell>>,
+    options: &'a Options,
+    columns: &'a [ColumnSpec],
+    bar: Bar,
+    /// Rows that were taken.
+    line: u64,
+    report: Report,
+    /// Why the import ends before the file does.
+    end: Option<String>,
+}
+
+impl Records<'_> {
+    fn next_row(&mut self) -> Option<Vec<FileCell>> {
+        loop {
+            if let Some(row) = self.page.next() {
+                self.line += 1;
+                return Some(row);
+            }
+            match self.file.next_rows() {
+                Ok(rows) => self.page = rows?.into_iter(),
+                Err(problem) => {
+                    self.end = Some(format!("The file cannot be read: {problem}"));
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, row: WriteRow, problem: &str) {
+        let cells: Vec<FileCell> = row.values.into_iter().map(Ok).collect();
+        let source = self.source(&cells);
+        self.report.failures.add(row.line, &source, problem);
+    }
+
+    /// A row as CSV, as far as its values could be read.
+    fn source(&self, row: &[FileCell]) -> Vec<u8> {
+        let text = |(cell, column): (&FileCell, &ColumnSpec)| match cell {
+            Ok(None) => self.options.null.clone(),
+            Ok(Some(bytes)) => field::print(&column.cql_type, bytes).unwrap_or_default(),
+            Err((text, _)) => text.clone(),
+        };
+        let fields: Vec<String> = row.iter().zip(self.columns).map(text).collect();
+        let line = self.options.dialect.line(fields.iter().map(String::as_str));
+        line.into_bytes()
+    }
+}
+
+impl RowFeed for Records<'_> {
+    fn next(&mut self) -> Option<WriteRow> {
+        loop {
+            let taken = self.line.saturating_sub(self.options.skipped_rows);
+            if self.end.is_some() || self.options.rows_max.is_some_and(|most| taken >= most) {
+                return None;
+            }
+            self.end = self.report.too_many(self.options);
+            if self.end.is_some() {
+                return None;
+            }
+            let row = self.next_row()?;
+            if self.line <= self.options.skipped_rows {
+                continue;
+            }
+            if self.line.is_multiple_of(BAR_STRIDE) {
+                self.bar.at(self.line);
+            }
+            let problem = row.iter().zip(self.columns).find_map(|(cell, column)| {
+                let (_, problem) = cell.as_ref().err()?;
+                Some(format!("{}: {problem}", column.name))
+            });
+            match problem {
+                Some(problem) => {
+                    let source = self.source(&row);
+                    self.report.failures.add(self.line, &source, &problem);
+                }
+                None => {
+                    return Some(WriteRow {
+                        values: row.into_iter().map(Result::unwrap_or_default).collect(),
+                        source: Vec::new(),
+                        line: self.line,
+                        number: self.line,
+                    });
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>) {
+        match outcome {
+            Ok(()) => self.report.written += 1,
+            Err(failure) => self.fail(row, &print_failure(&failure)),
+        }
+    }
+
+    fn lost(&mut self, row: WriteRow) {
+        // Parquet files are not resumed: the row would be missing otherwise.
+        self.report.lost += 1;
+        self.fail(row, "the connection broke before the answer came");
+    }
+}
