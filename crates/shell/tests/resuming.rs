@@ -12,7 +12,8 @@ use ilion_env::{Env, MemEnv};
 use ilion_protocol::ColumnSpec;
 use ilion_settings::Settings;
 use ilion_shell::{
-    Answer, Embedded, Failure, Format, How, Output, Place, RowFeed, Session, Shell, ShellSettings, WriteRow,
+    Answer, Embedded, Failure, Format, How, Output, RowFeed, Session, SessionTarget, Shell, ShellSettings,
+    WriteRow,
 };
 
 const ROWS: u64 = 5000;
@@ -81,8 +82,8 @@ impl Session for Fragile {
         self.inner.log_in(role, password)
     }
 
-    fn place(&self) -> Place {
-        self.inner.place()
+    fn target(&self) -> SessionTarget {
+        self.inner.target()
     }
 }
 
