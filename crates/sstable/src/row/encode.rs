@@ -195,7 +195,7 @@ impl RowEncoder {
 
     /// Appends a plain row that was written at `written_micros`, in one of the two ways. Returns the range of its clustering
     /// values in `out`; `None`, without appending, if the row is long and must be encoded as a [`Row`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn encode_seen(
         &mut self,
         row: &PlainRow<'_>,

@@ -127,7 +127,7 @@ impl SSTableWriter {
     ///
     /// # Errors
     /// As [`SSTableWriter::begin_partition`].
-    #[inline]
+    #[inline(always)]
     pub fn add_plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
         let Some(timestamp_micros) = row.timestamp_micros else {
             return Ok(false);
@@ -157,7 +157,7 @@ impl SSTableWriter {
     }
 
     /// Records a row that starts at `start` and was appended whole; `clustering` is the range of its clustering in the buffer.
-    #[inline]
+    #[inline(always)]
     fn note_small_row(
         &mut self,
         values: &[Option<&[u8]>],

@@ -41,7 +41,7 @@ impl RowEncoder {
     }
 
     /// As [`Self::encode_usual`], for a plain row that was written at `micros`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn encode_usual_seen(
         &mut self,
         row: &PlainRow<'_>,
