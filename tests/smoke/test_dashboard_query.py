@@ -166,8 +166,8 @@ def test_what_may_stand_at_a_place_is_known_without_a_page(page):
     assert words("SELECT * FROM sh|", "") == ["shop."]
     assert words("SELECT * FROM sel|") == ['"select".']
     assert words('SELECT * FROM "select".|') == ['"Odd ""one"']
-    assert words("SELECT cu| FROM shop.orders", "") == ["customer"]
-    assert words("SELECT cu|sto FROM shop.orders", "") == ["customer"]
+    assert words("SELECT cust| FROM shop.orders", "") == ["customer"]
+    assert words("SELECT cust|o FROM shop.orders", "") == ["customer"]
     # Quotes where they are needed, and where they were begun.
     assert words("SELECT it| FROM orders") == ['"Item"']
     assert words('SELECT "It| FROM orders')[:1] == []
@@ -179,10 +179,10 @@ def test_what_may_stand_at_a_place_is_known_without_a_page(page):
     assert words("SELECT MAX_|") == ["MAX_TIMEUUID("]
     assert "abs(" not in words("SELECT | FROM orders")
     # Only the statement of the cursor counts, and neither texts nor comments are completed.
-    assert words("SELECT * FROM orders; SELECT cu|") == []
+    assert words("SELECT * FROM orders; SELECT cust|") == []
     assert words("SELECT * FROM orders WHERE customer = 'cu|'") == []
     assert words("-- cu|\nSELECT * FROM orders") == []
-    assert words("SELECT /* ; */ cu| FROM orders") == ["customer"]
+    assert words("SELECT /* ; */ cust| FROM orders") == ["customer"]
     assert words("-- orders\nSELECT * FROM /* all */ o|") == ["orders"]
     assert words("SELECT * FROM orders WHERE customer = $$ 'cu|$$") == []
     assert words("USE sh|") == ["shop"]

@@ -71,12 +71,11 @@ impl Shell<'_> {
             file.append(lines).map_err(|error| error.to_string())?;
             at.file_bytes += lines.len() as u64;
             at.rows = next.rows;
-            if let Some(state) = &next.paging_state {
-                at.paging_state = hex::print(state);
-                if progress.is_due() {
-                    file.sync().map_err(|error| error.to_string())?;
-                    progress.save(&at);
-                }
+            // After the last page there is nothing to resume: `rows` and `paging_state` are always of the same place.
+            at.paging_state = next.paging_state.as_deref().map_or_else(String::new, hex::print);
+            if next.paging_state.is_some() && progress.is_due() {
+                file.sync().map_err(|error| error.to_string())?;
+                progress.save(&at);
             }
             Ok(())
         });
