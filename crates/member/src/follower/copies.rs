@@ -156,14 +156,24 @@ impl Follower {
         }
     }
 
-    /// Goes on without copies of tablets that no node gave: reads their logs from the beginning, if the logs still have it.
+    /// Goes on without copies of tablets that no node gave: reads their logs from the beginning, if the logs still have it. If another
+    /// replica is up, it gives its copy later, for example when it has adopted a schema: a command in the log may be older than the schema
+    /// that this node has, and would have another outcome here.
     fn do_without(&mut self, tablets: &BTreeSet<u32>) {
         let Some(state) = self.meta.state.clone() else {
             return;
         };
+        let replicas = state.all_replicas(Moment::Now);
+        let is_other = |node: &Node| Some(*node) != self.meta.node && self.shared.is_up(&state, *node);
+        let has_other = |tablet: &u32| {
+            replicas
+                .get(tablet)
+                .is_some_and(|nodes| nodes.iter().any(is_other))
+        };
+        let others: BTreeSet<u32> = tablets.iter().copied().filter(has_other).collect();
         for tablet in tablets {
             self.copies.running.remove(tablet);
-            let is_whole = state.trimmed(*tablet).segment.0 == 0;
+            let is_whole = state.trimmed(*tablet).segment.0 == 0 && !others.contains(tablet);
             if is_whole && self.copies.wanted.remove(tablet) {
                 self.follow_log(*tablet);
             }
