@@ -10,6 +10,16 @@ pub(crate) const COUNTER: u64 = 5;
 /// Cells that batches write.
 pub(crate) const CELLS: [u64; 2] = [10, 11];
 
+/// Two cells that only this batch writes.
+pub(crate) fn own_cells(version: u64) -> [u64; 2] {
+    [100 + 2 * version, 101 + 2 * version]
+}
+
+/// True if this is the key of a cell, not of a register.
+pub(crate) fn is_cell(key: u64) -> bool {
+    key >= CELLS[0]
+}
+
 /// A command to a tablet, the body of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {

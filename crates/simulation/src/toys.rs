@@ -217,7 +217,8 @@ impl World {
     }
 
     fn check(self) -> Result<Ran, Violation> {
-        let last = |node: &Node| CELLS.map(|cell| (cell, node.data().register(cell).unwrap_or(0)));
+        let last =
+            |node: &Node| BTreeMap::from(CELLS.map(|cell| (cell, node.data().register(cell).unwrap_or(0))));
         let last: Vec<_> = self.nodes.iter().map(last).collect();
         self.history.check(&last)?;
         Ok(self.history.ran)

@@ -1,7 +1,7 @@
 //! [`ClusterLogs`]: the logs of a simulated cluster, and each node's way to them ([`NodeLogs`]). Nothing arrives by itself: the scheduler
 //! calls [`ClusterLogs::step`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::log::{Answer, LogFaults, Side, SimLog, Ticket};
 
 const RECORD_BYTES_MAX: u32 = 1 << 20;
 /// A delivery has fewer records of a log than this.
-const DELIVERED_MAX: u64 = 6;
+const DELIVERED_MAX: u64 = 12;
 
 struct Inner {
     seed: u64,
@@ -25,6 +25,8 @@ struct Inner {
     faults: LogFaults,
     logs: BTreeMap<u32, SimLog>,
     waiting: BTreeMap<(u32, Ticket), AppendCallback>,
+    /// Answers on their way to their senders, in order.
+    answered: VecDeque<(AppendCallback, Answer)>,
     now_micros: i64,
 }
 
@@ -35,6 +37,17 @@ impl Inner {
         let log = log.or_insert_with(|| SimLog::new(seed.wrapping_add(u64::from(number) << 32), faults));
         log.set_clock(now);
         log
+    }
+
+    /// Delivers one request to a log.
+    fn deliver(&mut self, number: u32) {
+        let log = self.log(number);
+        log.step();
+        for (ticket, answer) in log.take_answers() {
+            if let Some(callback) = self.waiting.remove(&(number, ticket)) {
+                self.answered.push_back((callback, answer));
+            }
+        }
     }
 }
 
@@ -54,6 +67,7 @@ impl ClusterLogs {
             },
             logs: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            answered: VecDeque::new(),
             now_micros,
         })))
     }
@@ -70,30 +84,28 @@ impl ClusterLogs {
         self.0.lock().now_micros += micros;
     }
 
-    /// Delivers one request, and tells its sender the outcome. Returns false if none is under way.
+    /// Delivers one request to its log, or the answer to one to its sender. Returns false if none is under way.
     pub fn step(&self) -> bool {
-        let answered: Vec<(AppendCallback, Answer)> = {
+        let (callback, answer) = {
             let mut inner = self.0.lock();
             let busy = inner.logs.iter().filter(|(_, log)| log.is_busy());
             let busy: Vec<u32> = busy.map(|(number, _)| *number).collect();
             let chosen = inner.random.below(busy.len() as u64) as usize;
-            let Some(number) = busy.get(chosen).copied() else {
-                return false;
-            };
-            let log = inner.log(number);
-            log.step();
-            let answers = log.take_answers().into_iter();
-            answers
-                .filter_map(|(ticket, answer)| Some((inner.waiting.remove(&(number, ticket))?, answer)))
-                .collect()
+            let is_for_sender = inner.random.one_in(2) && !inner.answered.is_empty();
+            if let (Some(number), false) = (busy.get(chosen).copied(), is_for_sender) {
+                inner.deliver(number);
+                return true;
+            }
+            match inner.answered.pop_front() {
+                Some(answered) => answered,
+                None => return false,
+            }
         };
-        // Called without the lock: they may append again.
-        for (callback, answer) in answered {
-            callback(match answer {
-                Answer::Acknowledged(position) => Ok(position.segment.0 - 1),
-                Answer::Unknown => Err(AppendError::Unknown("no answer".to_owned())),
-            });
-        }
+        // Called without the lock: it may append again.
+        callback(match answer {
+            Answer::Acknowledged(position) => Ok(position.segment.0 - 1),
+            Answer::Unknown => Err(AppendError::Unknown("no answer".to_owned())),
+        });
         true
     }
 

@@ -1,6 +1,6 @@
 //! What a node has, as text: to compare nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,16 +9,17 @@ use ilion_rows::{ClusteringFilter, Data, DecoratedKey, Row, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 
-use crate::command::{CELLS, COUNTER, REGISTERS};
+use crate::command::{COUNTER, REGISTERS};
 
 /// The partitions that clients may have written, by table and key, whose tokens are wanted.
 pub(super) fn partitions(
     engine: &Engine,
+    cells: &BTreeSet<u64>,
     is_wanted: impl Fn(i64) -> bool,
 ) -> BTreeMap<(&'static str, u64), String> {
     let schema = engine.schema();
     let keys = (0..REGISTERS).map(|key| ("registers", key));
-    let keys = keys.chain(CELLS.map(|key| ("cells", key)));
+    let keys = keys.chain(cells.iter().map(|key| ("cells", *key)));
     keys.chain([("counters", COUNTER)])
         .filter_map(|(name, key)| {
             let table = schema.table("ks", name)?;

@@ -4,16 +4,16 @@ use bytes::Bytes;
 use ilion_query::{Awaited, ClientState, Consistency, Error, ExecuteOptions, Outcome, Value, Values};
 use ilion_types::{Partitioner, Token};
 
-use crate::command::{CELLS, Command};
+use crate::command::{Command, is_cell};
 use crate::members::node::Process;
 use crate::request::{Reply, Request};
 
-/// The tables, with a replica on each node.
+/// The tables, with a replica on each node. A column `more` is there to be dropped.
 pub(super) const SCHEMA: [&str; 4] = [
     "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
-    "CREATE TABLE ks.registers (k bigint PRIMARY KEY, v bigint)",
+    "CREATE TABLE ks.registers (k bigint PRIMARY KEY, v bigint, more bigint)",
     "CREATE TABLE ks.counters (k bigint PRIMARY KEY, n counter)",
-    "CREATE TABLE ks.cells (k bigint PRIMARY KEY, v bigint)",
+    "CREATE TABLE ks.cells (k bigint PRIMARY KEY, v bigint, more bigint)",
 ];
 
 /// Executes a request. Returns its client's reply, and the error if the outcome is unknown.
@@ -21,11 +21,7 @@ pub(super) fn execute(node: &Process, request: Request) -> (Reply, Option<String
     let answered = match request {
         Request::Change(command) => change(node, command),
         Request::Register(key) => {
-            let table = if CELLS.contains(&key) {
-                "cells"
-            } else {
-                "registers"
-            };
+            let table = if is_cell(key) { "cells" } else { "registers" };
             let text = format!("SELECT v FROM ks.{table} WHERE k = ?");
             let found = run(node, &text, &[signed(key)], Consistency::QUORUM);
             found.map(|cells| Reply::Register(last(&cells).map(i64::cast_unsigned)))
@@ -133,9 +129,9 @@ fn alter(node: &Process, kind: u64) -> Result<Reply, Error> {
         ),
     };
     let text = match kind {
-        0 => altered("cells"),
-        1 => altered("registers"),
-        2 => "CREATE TABLE ks.other (k bigint PRIMARY KEY, v bigint)".to_owned(),
+        0 | 1 => altered("cells"),
+        2 | 3 => altered("registers"),
+        4 => "CREATE TABLE ks.other (k bigint PRIMARY KEY, v bigint)".to_owned(),
         _ => "DROP TABLE ks.other".to_owned(),
     };
     run(node, &text, &[], Consistency::QUORUM).map(|_| Reply::Done(None))

@@ -1,6 +1,6 @@
 //! [`World`]: a run: its nodes, logs and clients, and the steps that the seed chooses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ilion_cluster::ClusterState;
@@ -11,7 +11,7 @@ use ilion_member::InProcess;
 use ilion_query::Consistency;
 use parking_lot::Mutex;
 
-use crate::command::{CELLS, COUNTER, Command, REGISTERS};
+use crate::command::{CELLS, COUNTER, Command, REGISTERS, own_cells};
 use crate::history::{History, Ran};
 use crate::log::{LogFaults, Side};
 use crate::members::logs::ClusterLogs;
@@ -25,11 +25,17 @@ use crate::request::{Reply, Request};
 const NODES: usize = 3;
 const CLIENTS: usize = 4;
 const TABLETS: u32 = 4;
-/// The longest step; and when the tables are made and the last values are read: so little time passes that no request times out.
+/// The longest step; while the cluster comes to rest, so that nodes catch up with their logs; and when the tables are made and the last
+/// values are read: so little time passes that no request times out.
 const STEP_MICROS: u64 = 6000;
+const REST_MICROS: u64 = 2000;
 const SLOW_MICROS: u64 = 600;
 /// Maximum number of steps in which a cluster must come to rest.
 const STEPS_TO_REST: u64 = 100_000;
+/// Maximum time in which it must: a node that waits for a timeout of minutes does so in vain.
+const MICROS_TO_REST: i64 = 60_000_000;
+/// Several times `finish_batches_after` of the members.
+const FINISH_MICROS: i64 = 1_500_000;
 /// States that are kept to be compared.
 const STATES_MAX: usize = 200;
 
@@ -141,16 +147,20 @@ impl World {
 
     /// Takes steps without crashes until `is_so` returns true.
     fn rest(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<(), Violation> {
+        let begun = self.now_micros();
         for _ in 0..STEPS_TO_REST {
             if is_so(self) {
                 return Ok(());
+            }
+            if self.now_micros() - begun > MICROS_TO_REST {
+                break;
             }
             self.go_on()?;
         }
         let tasks = self.cluster.turns.names();
         let nodes = self.describe();
         Err(Violation(format!(
-            "rest: {what}: not in {STEPS_TO_REST} steps; {nodes}; {tasks:?} go on"
+            "rest: {what}: not in {STEPS_TO_REST} steps or {MICROS_TO_REST} us; {nodes}; {tasks:?} go on"
         )))
     }
 
@@ -352,8 +362,8 @@ impl World {
     }
 
     fn choose(&mut self) -> Request {
-        if self.random.one_in(15) {
-            return Request::Alter(self.random.below(4));
+        if self.random.one_in(8) {
+            return Request::Alter(self.random.below(6));
         }
         let key = self.random.below(REGISTERS);
         self.next_value += 1;
@@ -367,7 +377,8 @@ impl World {
                 })
             }
             4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
-            5 | 6 => Request::Change(Command::Batch(CELLS, value)),
+            5 => Request::Change(Command::Batch(CELLS, value)),
+            6 => Request::Change(Command::Batch(own_cells(value), value)),
             7 if self.random.one_in(2) => Request::Nearest(CELLS[self.random.below(2) as usize]),
             7 => Request::Counter(COUNTER),
             8 => Request::Register(CELLS[self.random.below(2) as usize]),
@@ -384,15 +395,25 @@ impl World {
             ..LogFaults::default()
         });
         loop {
-            self.step_micros_max = STEP_MICROS;
+            self.step_micros_max = REST_MICROS;
             self.rest("settles", |world| {
                 let serves = |place: &usize| world.nodes[*place].process().is_some();
                 world.history.waiting() == 0 && world.is_ring_at_rest() && world.places().iter().all(serves)
             })?;
+            // Batches of lost coordinators are finished within this time.
+            let finished = self.now_micros() + FINISH_MICROS;
+            self.rest("finishes batches", |world| world.now_micros() > finished)?;
             self.step_micros_max = SLOW_MICROS;
             let (places, unknown) = (self.places(), self.history.ran.unknown);
             for place in &places {
-                let keys = (0..REGISTERS).chain(CELLS).map(Request::Register);
+                let keys = (0..REGISTERS).chain(CELLS);
+                // The replicas of these are compared, so one node is enough.
+                let cells = if *place == places[0] {
+                    self.history.cells()
+                } else {
+                    BTreeSet::new()
+                };
+                let keys = keys.chain(cells).map(Request::Register);
                 for request in keys.chain([Request::Counter(COUNTER)]) {
                     self.send(*place, request);
                 }
@@ -427,6 +448,22 @@ impl World {
             .all(|node| ends(node).into_iter().all(is_at_end))
     }
 
+    /// Compares the schemas of all nodes, dropped columns with the times of their drops included.
+    fn compare_schemas(&self) -> Result<(), Violation> {
+        let engines = self.nodes.iter().enumerate();
+        let engines = engines.filter_map(|(place, node)| Some((place, node.engine()?)));
+        let schemas: Vec<_> = engines
+            .map(|(place, engine)| (place, engine.schema().version))
+            .collect();
+        match schemas.iter().find(|(_, version)| *version != schemas[0].1) {
+            None => Ok(()),
+            Some(other) => Err(Violation(format!(
+                "schemas: node {} has version {}, node {} has {}",
+                schemas[0].0, schemas[0].1, other.0, other.1
+            ))),
+        }
+    }
+
     /// Compares the data of the replicas of each tablet, which have applied the same records.
     fn compare(&self) -> Result<(), Violation> {
         let mut seen: BTreeMap<(&str, u64), (usize, String)> = BTreeMap::new();
@@ -439,7 +476,8 @@ impl World {
             };
             let tablets = member.facts().tablets;
             let is_here = |tablet: u32| tablets.iter().any(|here| here.tablet == tablet);
-            for (partition, data) in shown::partitions(&engine, |token| is_here(ring.of(token))) {
+            let cells = self.history.cells();
+            for (partition, data) in shown::partitions(&engine, &cells, |token| is_here(ring.of(token))) {
                 let (other, first) = seen.entry(partition).or_insert_with(|| (place, data.clone()));
                 if *first != data {
                     return Err(Violation(format!(
@@ -452,9 +490,11 @@ impl World {
     }
 
     pub fn finish(mut self) -> Result<Ran, Violation> {
+        self.compare_schemas()?;
         self.compare()?;
-        let last = CELLS.map(|cell| (cell, self.history.last_read(cell)));
-        self.history.check(&[last])?;
+        let cells = self.history.cells().into_iter();
+        let last = cells.map(|cell| (cell, self.history.last_read(cell)));
+        self.history.check(&[last.collect()])?;
         self.nodes.iter_mut().for_each(SimNode::stop);
         // Waits of processes that have lost their power are over soon.
         self.step_micros_max = 20_000;
