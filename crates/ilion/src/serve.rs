@@ -258,6 +258,8 @@ fn tell_serving(node: &ServerNode, server: &Server, door: &AdminDoor, elapsed_na
         millis = elapsed_nanos / 1_000_000,
         "serving"
     );
+    // Compat: programs wait for this line of Cassandra's log (CassandraDaemon), Testcontainers for one.
+    tracing::info!("Startup complete");
 }
 
 /// Logs an error, also to stderr, while the log is open.

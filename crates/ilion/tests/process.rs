@@ -119,6 +119,7 @@ fn the_log_tells_the_life_of_a_node_and_ends_with_stopped() {
         "settings that differ from their defaults: directory=",
         "native_transport_port=0",
         "serving cql=127.0.0.1:",
+        "Startup complete",
         "flushed table=system.local sstable=",
         "compacted table=system.local sstables=2",
         "stopping signal=\"SIGTERM\"",
