@@ -1,7 +1,7 @@
 //! [`ClusterLogs`]: the logs of a simulated cluster, and each node's way to them ([`NodeLogs`]). Nothing arrives by itself: the scheduler
 //! calls [`ClusterLogs::step`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -19,14 +19,17 @@ const RECORD_BYTES_MAX: u32 = 1 << 20;
 /// A delivery has fewer records of a log than this.
 const DELIVERED_MAX: u64 = 12;
 
+/// A process: its node and incarnation.
+type Sender = (u32, u32);
+
 struct Inner {
     seed: u64,
     random: Seeded,
     faults: LogFaults,
     logs: BTreeMap<u32, SimLog>,
-    waiting: BTreeMap<(u32, Ticket), AppendCallback>,
-    /// Answers on their way to their senders, in order.
-    answered: VecDeque<(AppendCallback, Answer)>,
+    waiting: BTreeMap<(u32, Ticket), (Sender, AppendCallback)>,
+    /// Answers on their way to their senders; those of one sender arrive in order.
+    answered: Vec<(Sender, AppendCallback, Answer)>,
     now_micros: i64,
 }
 
@@ -44,8 +47,8 @@ impl Inner {
         let log = self.log(number);
         log.step();
         for (ticket, answer) in log.take_answers() {
-            if let Some(callback) = self.waiting.remove(&(number, ticket)) {
-                self.answered.push_back((callback, answer));
+            if let Some((sender, callback)) = self.waiting.remove(&(number, ticket)) {
+                self.answered.push((sender, callback, answer));
             }
         }
     }
@@ -67,7 +70,7 @@ impl ClusterLogs {
             },
             logs: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            answered: VecDeque::new(),
+            answered: Vec::new(),
             now_micros,
         })))
     }
@@ -86,7 +89,7 @@ impl ClusterLogs {
 
     /// Delivers one request to its log, or the answer to one to its sender. Returns false if none is under way.
     pub fn step(&self) -> bool {
-        let (callback, answer) = {
+        let (_, callback, answer) = {
             let mut inner = self.0.lock();
             let busy = inner.logs.iter().filter(|(_, log)| log.is_busy());
             let busy: Vec<u32> = busy.map(|(number, _)| *number).collect();
@@ -96,10 +99,14 @@ impl ClusterLogs {
                 inner.deliver(number);
                 return true;
             }
-            match inner.answered.pop_front() {
-                Some(answered) => answered,
-                None => return false,
+            if inner.answered.is_empty() {
+                return false;
             }
+            let count = inner.answered.len() as u64;
+            let chosen = inner.random.below(count) as usize;
+            let sender = inner.answered[chosen].0;
+            let first = inner.answered.iter().position(|(other, ..)| *other == sender);
+            inner.answered.remove(first.unwrap_or(chosen))
         };
         // Called without the lock: it may append again.
         callback(match answer {
@@ -191,7 +198,8 @@ impl SharedLogs for NodeLogs {
         }
         let mut inner = self.logs.0.lock();
         let ticket = inner.log(envelope.tablet).send(envelope, self.side());
-        inner.waiting.insert((envelope.tablet, ticket), done);
+        let sender = (envelope.origin.node, envelope.origin.incarnation);
+        inner.waiting.insert((envelope.tablet, ticket), (sender, done));
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
