@@ -46,7 +46,7 @@ MUTANTS = [
      "schema_epoch: 0,\n            is_adopting"),
     ("a begun change of the schema is forgotten", REPLICA, "is_adopting: saved.is_adopting,", "is_adopting: false,"),
     ("commands of an older schema are executed", REPLICA, "Kind::Cas | Kind::Counter if is_old => {", "Kind::Cas | Kind::Counter if is_old && position.offset == 0 => {"),
-    ("commands take the clock of the node", PLACE, "self.with(Place::micros)", "None"),
+    ("commands take the clock of the node", PLACE, "self.with(CommandContext::micros)", "None"),
     ("each node counts for itself", PLACE, "self.cluster.into_bytes()", "self.engine().id().into_bytes()"),
     ("columns are dropped at the time of the node", PLACE, "timestamp_micros.get_or_insert(time_micros);", "();"),
     ("a schema is adopted before everything is saved", SCHEMA, "            replica.take();\n        }\n        let epoch", "        }\n        let epoch"),

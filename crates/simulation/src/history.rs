@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ilion_histories::{
-    Action, Add, Batch, CounterRead, Operation, Outcome, Read, Verdict, Violation, Write, check_batches,
-    check_counter, check_fresh, check_monotonic, check_registers,
+    Action, Add, Batch, CounterRead, Operation, Outcome, Read, Value, Verdict, Violation, Write,
+    check_batches, check_counter, check_fresh, check_monotonic, check_registers,
 };
 
 use crate::command::{Command, is_cell};
@@ -170,6 +170,13 @@ impl History {
                 outcome,
             });
         };
+        let read = |key, value: Value| Read {
+            reader: node as u32,
+            key,
+            called,
+            returned,
+            version: value.unwrap_or(0),
+        };
         match (request, reply) {
             (Request::Change(Command::Write(key, value)), _) => operation(key, Action::Write(value), None),
             (Request::Change(Command::CompareAndSet(key, expected, value)), _) => {
@@ -199,22 +206,12 @@ impl History {
                     is_acknowledged,
                 });
             }
-            (Request::Register(key), Reply::Register(value)) if is_cell(key) => self.reads.push(Read {
-                reader: node as u32,
-                key,
-                called,
-                returned,
-                version: value.unwrap_or(0),
-            }),
+            (Request::Register(key), Reply::Register(value)) if is_cell(key) => {
+                self.reads.push(read(key, value));
+            }
             (Request::Nearest(key), Reply::Register(value)) => {
                 self.ran.nearest += 1;
-                self.reads_at_one.push(Read {
-                    reader: node as u32,
-                    key,
-                    called,
-                    returned,
-                    version: value.unwrap_or(0),
-                });
+                self.reads_at_one.push(read(key, value));
             }
             (Request::Register(key), Reply::Register(value)) => operation(key, Action::Read, Some(value)),
             (Request::Alter(_), Reply::Done(_)) => self.ran.schemas += 1,

@@ -11,19 +11,19 @@ use crate::plan::Fault;
 const OUTAGE_MICROS_MAX: u64 = 1_500_000;
 
 impl World {
-    /// A node loses its power. In half of the cases it stays down for a while, unless another one is down: most requests would fail.
+    /// A node loses its power. In half of the cases it stays down for a while, unless another one is down or lacks data: most requests
+    /// would fail.
     pub fn lose_power(&mut self, place: usize) {
         if !self.plan.has(Fault::PowerLoss) {
             return;
         }
         let is_short = self.random.one_in(2) || !self.plan.has(Fault::Outage);
         let micros = self.random.below(OUTAGE_MICROS_MAX) as i64;
-        let others = self.nodes.iter().any(|node| node.off_until_micros().is_some());
         self.note_crash(place);
         if self.random.one_in(2) {
             self.nodes[place].upgrade();
         }
-        if is_short || others || !self.is_whole() {
+        if is_short || !self.is_whole() {
             self.nodes[place].crash(&mut self.random);
             return;
         }

@@ -54,7 +54,6 @@ impl World {
                 let is_changing = self
                     .newest_state()
                     .is_some_and(|state| state.transition.is_some());
-                self.history.ran.leaves += u32::from(is_gone);
                 if is_gone || *outcome.lock() && !is_changing {
                     self.ring_work = None;
                 }

@@ -32,7 +32,7 @@ const REST_MICROS: u64 = 2000;
 const SLOW_MICROS: u64 = 600;
 /// Maximum number of steps in which a cluster must come to rest.
 const STEPS_TO_REST: u64 = 100_000;
-/// Maximum time in which it must: a node that waits for a timeout of minutes does so in vain.
+/// Maximum time in which a cluster must come to rest. A node that needs longer waits for a timeout.
 const MICROS_TO_REST: i64 = 60_000_000;
 /// Several times `finish_batches_after` of the members.
 const FINISH_MICROS: i64 = 1_500_000;
@@ -228,14 +228,14 @@ impl World {
             0..30 => self.ask(node),
             30..130 => drop(self.cluster.logs.step()),
             130..350 => self.turn(in_danger)?,
-            350..390 => {
+            350..389 => {
                 if in_danger.is_some() {
                     self.nodes[node].endanger(&mut self.random);
                 }
                 self.nodes[node].work(&mut self.random);
                 self.recover();
             }
-            390 => self.lose_power(node),
+            389 | 390 => self.lose_power(node),
             391 if self.plan.has(Fault::Isolation) => {
                 self.cluster.logs.isolate(self.random.next_u64());
                 self.history.ran.isolations += 1;
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Takes the answers of clients, and checks that nodes follow their logs and agree on the state of the cluster.
+    /// Takes the answers of clients. Checks that the next node follows its logs, and agrees with others on the state of the cluster.
     fn look(&mut self) -> Result<(), Violation> {
         for (client, (reply, error)) in std::mem::take(&mut *self.replies.lock()) {
             self.history.answer(client, reply);
@@ -299,6 +299,7 @@ impl World {
             Standing::HasLeft => {
                 self.note_end(place);
                 self.nodes[place].leave();
+                self.history.ran.leaves += 1;
             }
             Standing::IsEarly => self.nodes[place].restart(),
             Standing::Halted(reason) => {
@@ -452,14 +453,14 @@ impl World {
     fn compare_schemas(&self) -> Result<(), Violation> {
         let engines = self.nodes.iter().enumerate();
         let engines = engines.filter_map(|(place, node)| Some((place, node.engine()?)));
-        let schemas: Vec<_> = engines
-            .map(|(place, engine)| (place, engine.schema().version))
-            .collect();
-        match schemas.iter().find(|(_, version)| *version != schemas[0].1) {
+        let mut schemas = engines.map(|(place, engine)| (place, engine.schema().version));
+        let Some((first, version)) = schemas.next() else {
+            return Ok(());
+        };
+        match schemas.find(|(_, other)| *other != version) {
             None => Ok(()),
-            Some(other) => Err(Violation(format!(
-                "schemas: node {} has version {}, node {} has {}",
-                schemas[0].0, schemas[0].1, other.0, other.1
+            Some((place, other)) => Err(Violation(format!(
+                "schemas: node {first} has version {version}, node {place} has {other}"
             ))),
         }
     }
@@ -467,6 +468,7 @@ impl World {
     /// Compares the data of the replicas of each tablet, which have applied the same records.
     fn compare(&self) -> Result<(), Violation> {
         let mut seen: BTreeMap<(&str, u64), (usize, String)> = BTreeMap::new();
+        let cells = self.history.cells();
         for (place, node) in self.nodes.iter().enumerate() {
             let (Some(engine), Some(member)) = (node.engine(), node.member()) else {
                 continue;
@@ -476,7 +478,6 @@ impl World {
             };
             let tablets = member.facts().tablets;
             let is_here = |tablet: u32| tablets.iter().any(|here| here.tablet == tablet);
-            let cells = self.history.cells();
             for (partition, data) in shown::partitions(&engine, &cells, |token| is_here(ring.of(token))) {
                 let (other, first) = seen.entry(partition).or_insert_with(|| (place, data.clone()));
                 if *first != data {
