@@ -137,7 +137,7 @@ fn slices(elements: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
     elements.iter().map(Vec::as_slice)
 }
 
-/// The elements of a collection, none of which may be null.
+/// The elements of a collection. An element that is null is an error.
 fn elements(cql_type: &CqlType, array: &ArrayRef) -> Result<Vec<Vec<u8>>, Wrong> {
     let element = |cell: Cell| cell?.ok_or_else(|| Wrong::new("", "null is no element of a collection"));
     cells_of(cql_type, array).into_iter().map(element).collect()

@@ -29,8 +29,6 @@ mod statements;
 mod tables;
 mod transfer;
 
-use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -45,8 +43,7 @@ use nodetool::Route;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let given = as_shell(std::env::args_os().collect());
-    let outcome = match nodetool::route(given.into_iter()) {
+    let outcome = match nodetool::route(std::env::args_os()) {
         Ok(Route::Ilion(arguments)) => run(Cli::parse_from(arguments).command),
         Ok(Route::Alias(arguments)) => Cli::try_parse_from(arguments)
             .map_err(|error| Failure::nodetool(first_line(&error)))
@@ -63,15 +60,6 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell(),
     }
-}
-
-/// The arguments; a program that is called `cqlsh` is `ilion cql`.
-fn as_shell(mut given: Vec<OsString>) -> Vec<OsString> {
-    let name = given.first().map(Path::new).and_then(Path::file_stem);
-    if name.is_some_and(|name| name == "cqlsh") {
-        given.insert(1, "cql".into());
-    }
-    given
 }
 
 /// The first line of the error, without the usage text.

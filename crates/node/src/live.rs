@@ -187,8 +187,8 @@ impl LiveSettings {
             let changed = engine.set_compaction_threads(threads);
             changed.map_err(|error| error.to_string())
         };
-        // Two steps can fail, and come before all others: the start of compaction threads, and the server, which changes nothing if it
-        // refuses. The end of threads cannot fail.
+        // The steps that can fail come first: starting compaction threads, and then the server's settings, of which the server changes
+        // none if it refuses one. Ending threads cannot fail.
         let started = match threads > threads_before {
             true => set_threads(threads),
             false => Ok(()),

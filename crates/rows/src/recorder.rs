@@ -29,7 +29,8 @@ pub enum Method {
 use Method::{LowerBound, NextPartition, NextUnfiltered, Peek, PlainPartitions, PlainRows};
 
 impl Method {
-    const ALL: [Self; 6] = [
+    /// All of them.
+    pub const ALL: [Self; 6] = [
         NextPartition,
         NextUnfiltered,
         LowerBound,

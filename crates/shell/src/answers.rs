@@ -2,13 +2,14 @@
 
 use std::io;
 
+use bytes::Bytes;
 use ilion_cql::{Class, outline};
 use ilion_protocol::Rows;
 
 use crate::columnar::{Kind, PageWriter};
 use crate::explain::explain_tree;
 use crate::format::{Before, Format, print_page};
-use crate::session::{Body, How};
+use crate::session::{Body, Failure, How};
 use crate::shell::Shell;
 
 impl Shell<'_> {
@@ -96,13 +97,9 @@ impl Shell<'_> {
             let Some(paging_state) = rows.metadata.paging_state.take() else {
                 break;
             };
-            let how = How {
-                paging_state: Some(paging_state),
-                ..self.settings.how.clone()
-            };
-            rows = match self.session.execute(cql, &how).map(|answer| answer.body) {
-                Ok(Body::Rows(rows)) => rows,
-                Ok(_) => break,
+            rows = match self.page_at(cql, paging_state) {
+                Ok(Some(rows)) => rows,
+                Ok(None) => break,
                 // Without its end, nobody takes the file for a complete one.
                 Err(failure) => return self.complain_of(&failure),
             };
@@ -110,6 +107,18 @@ impl Shell<'_> {
         match writer.finish() {
             Ok(bytes) => self.output.file_part(&bytes),
             Err(problem) => self.complain(&problem),
+        }
+    }
+
+    /// The page of a result that begins at this paging state; `None` if the server answers without rows.
+    fn page_at(&mut self, cql: &str, paging_state: Bytes) -> Result<Option<Rows>, Failure> {
+        let how = How {
+            paging_state: Some(paging_state),
+            ..self.settings.how.clone()
+        };
+        match self.session.execute(cql, &how)?.body {
+            Body::Rows(rows) => Ok(Some(rows)),
+            _ => Ok(None),
         }
     }
 
@@ -140,13 +149,9 @@ impl Shell<'_> {
             if is_interactive && self.output.captured().is_none() && !self.wants_more()? {
                 break;
             }
-            let how = How {
-                paging_state: Some(paging_state),
-                ..self.settings.how.clone()
-            };
-            rows = match self.session.execute(cql, &how).map(|answer| answer.body) {
-                Ok(Body::Rows(rows)) => rows,
-                Ok(_) => break,
+            rows = match self.page_at(cql, paging_state) {
+                Ok(Some(rows)) => rows,
+                Ok(None) => break,
                 Err(failure) => {
                     self.complain_of(&failure)?;
                     break;

@@ -28,7 +28,7 @@ mod shape;
 mod tables;
 mod verbs;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::Failure;
@@ -61,19 +61,17 @@ const OPTIONS: [(&str, &str, &[&str]); 8] = [
     ("--compaction-id", "--id", &["stop"]),
 ];
 
-/// Decides what the arguments ask for. Pure.
+/// Decides what the arguments ask for. A program that is called `cqlsh` is `ilion cql`. Pure.
 ///
 /// # Errors
 /// The verb is not one of nodetool, is refused, or has other arguments.
 pub fn route(given: impl Iterator<Item = OsString>) -> Result<Route, Failure> {
     let mut given: Vec<OsString> = given.collect();
-    let is_named_so = given
-        .first()
-        .map(Path::new)
-        .and_then(Path::file_stem)
-        .is_some_and(|name| name == "nodetool");
-    if is_named_so {
-        return of_nodetool(&given[1..]);
+    let name = given.first().map(Path::new).and_then(Path::file_stem);
+    match name.and_then(OsStr::to_str) {
+        Some("nodetool") => return of_nodetool(&given[1..]),
+        Some("cqlsh") => given.insert(1, "cql".into()),
+        _ => {}
     }
     if given.get(1).is_some_and(|verb| verb == "nodetool") {
         return of_nodetool(&given[2..]);

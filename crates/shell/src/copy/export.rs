@@ -98,13 +98,11 @@ impl Shell<'_> {
                 }
             }
             Ok(count) => {
-                let took = seconds(self.env.monotonic_nanos() - started);
-                let count = count - before;
+                let nanos = self.env.monotonic_nanos() - started;
                 if let Err(problem) = progress.remove() {
                     self.complain(&problem)?;
                 }
-                self.output
-                    .say(&format!("{count} rows exported to 1 files in {took}."))
+                self.tell_exported(count - before, nanos)
             }
         }
     }
@@ -143,12 +141,15 @@ impl Shell<'_> {
         });
         match finished {
             Err(problem) => self.complain(&format!("The file is not complete: {problem}")),
-            Ok(count) => {
-                let took = seconds(self.env.monotonic_nanos() - started);
-                self.output
-                    .say(&format!("{count} rows exported to 1 files in {took}."))
-            }
+            Ok(count) => self.tell_exported(count, self.env.monotonic_nanos() - started),
         }
+    }
+
+    /// Prints the last line of an export. Compat: the words of cqlsh.
+    fn tell_exported(&mut self, count: u64, nanos: u64) -> io::Result<()> {
+        let took = seconds(nanos);
+        self.output
+            .say(&format!("{count} rows exported to 1 files in {took}."))
     }
 
     pub(super) fn export_to_output(&mut self, named: &Named, options: &Options) -> io::Result<()> {

@@ -55,12 +55,18 @@ impl Shell<'_> {
         } else {
             self.begin_anew(&progress)?;
         }
-        let bar = Bar::of_bytes(&named.cql(), file.size_bytes());
-        let place = begun.map_or(Place::START, |mark| mark.place);
-        let mark = begun.unwrap_or(Mark { place, read: 0 });
         let source_bytes = file.size_bytes();
+        let bar = Bar::of_bytes(&named.cql(), source_bytes);
+        let mark = begun.unwrap_or(Mark {
+            place: Place::START,
+            read: 0,
+        });
         let mut records = Records {
-            reader: Reader::new(options.dialect, FileReader::new(file, place.offset), place),
+            reader: Reader::new(
+                options.dialect,
+                FileReader::new(file, mark.place.offset),
+                mark.place,
+            ),
             options,
             columns: &columns[..named.columns.len().min(columns.len())],
             bar,

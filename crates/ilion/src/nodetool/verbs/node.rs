@@ -241,6 +241,6 @@ pub const NODE: &[Verb] = &[
         &[],
         &[],
         node::version,
-        "The version of Cassandra that clients are told.",
+        "Prints the version of Cassandra that this node reports to its clients.",
     ),
 ];
