@@ -227,27 +227,32 @@ pub fn apply(state: Option<&ClusterState>, entry: &Entry) -> Result<Applied, Hal
             found,
         });
     }
-    let mut next = state.clone();
-    next.position = position;
-    next.time_micros = state.time_micros.max(entry.time_micros);
     // A start and a join are in no window, since their process is not known yet. Their copies are recognised by the session.
     let is_numbered = !matches!(entry.record.change, Change::Join(_) | Change::Start { .. });
     let is_of_member = state.members.contains_key(&entry.origin.node);
-    if is_numbered && is_of_member && next.windows.admit(entry.origin) != Admission::New {
+    // The next state, if the record changes nothing.
+    let noted = || {
+        let mut next = state.clone();
+        next.position = position;
+        next.time_micros = state.time_micros.max(entry.time_micros);
+        let is_new = !is_numbered || !is_of_member || next.windows.admit(entry.origin) == Admission::New;
+        (next, is_new)
+    };
+    let (mut next, is_new) = noted();
+    if !is_new {
         return Ok((next, vec![Effect::Repeated]));
     }
-    // A refused record must change only the position, so the change works on a copy.
-    let mut changed = next.clone();
-    match changed.change(entry) {
-        Ok(_) if changed.level > FEATURE_LEVEL_MAX => {
-            let level = changed.level;
+    match next.change(entry) {
+        Ok(_) if next.level > FEATURE_LEVEL_MAX => {
+            let level = next.level;
             Err(Halt::UnknownLevel { position, level })
         }
         Ok(effects) => {
-            debug_assert_eq!(changed.check(), Ok(()));
-            Ok((changed, effects))
+            debug_assert_eq!(next.check(), Ok(()));
+            Ok((next, effects))
         }
-        Err(refusal) => Ok((next, vec![Effect::Refused { refusal }])),
+        // It may have been changed in part.
+        Err(refusal) => Ok((noted().0, vec![Effect::Refused { refusal }])),
     }
 }
 
@@ -405,12 +410,9 @@ impl ClusterState {
         if effects.is_empty() {
             return Ok(effects);
         }
-        for node in self.members.keys() {
-            let tablets: Vec<u32> = self.stranded(*node).into_iter().collect();
-            if !tablets.is_empty() {
-                let node = *node;
-                effects.push(Effect::Stranded { node, tablets });
-            }
+        for (node, tablets) in self.all_stranded() {
+            let tablets = tablets.into_iter().collect();
+            effects.push(Effect::Stranded { node, tablets });
         }
         Ok(effects)
     }

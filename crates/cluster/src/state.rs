@@ -313,11 +313,6 @@ impl ClusterState {
     /// Up to where each log may be deleted: no replica needs the records below, neither now nor after the transition. Replicas that were
     /// silent for longer than `down_max_micros` do not count. Newcomers need the meta log from its newest snapshot on.
     pub fn trim_points(&self) -> BTreeMap<u32, Position> {
-        let mut replicas = self.all_replicas(Moment::Now);
-        for (tablet, nodes) in self.all_replicas(Moment::Afterwards) {
-            replicas.entry(tablet).or_default().extend(nodes);
-        }
-        replicas.insert(META_TABLET, self.members.keys().copied().collect());
         let counts = |node: &Node| {
             let member = self.members.get(node);
             member.is_some_and(|member| !self.is_silent(member, self.down_max_micros))
@@ -329,7 +324,7 @@ impl ClusterState {
                 .map(|node| self.flushed(tablet, node));
             Some((tablet, positions.min()?))
         };
-        let mut points: BTreeMap<u32, Position> = replicas.into_iter().filter_map(point).collect();
+        let mut points: BTreeMap<u32, Position> = self.holders().into_iter().filter_map(point).collect();
         let after_snapshot = self
             .newest_snapshot()
             .map(|last| Position::new(last.segment.0.saturating_add(1), 0));
@@ -342,15 +337,33 @@ impl ClusterState {
 
     /// Tablets of a node whose log was deleted beyond the node's position: the node must copy them.
     pub fn stranded(&self, node: Node) -> BTreeSet<u32> {
-        let mut tablets: BTreeSet<u32> = [Moment::Now, Moment::Afterwards]
-            .into_iter()
-            .flat_map(|moment| self.all_replicas(moment))
-            .filter(|(_, nodes)| nodes.contains(&node))
-            .map(|(tablet, _)| tablet)
-            .collect();
-        tablets.insert(META_TABLET);
-        tablets.retain(|tablet| self.flushed(*tablet, node) < self.trimmed(*tablet));
-        tablets
+        self.all_stranded().remove(&node).unwrap_or_default()
+    }
+
+    /// [`Self::stranded`] of every node that has such tablets.
+    pub(crate) fn all_stranded(&self) -> BTreeMap<Node, BTreeSet<u32>> {
+        let mut stranded: BTreeMap<Node, BTreeSet<u32>> = BTreeMap::new();
+        for (tablet, nodes) in self.holders() {
+            let trimmed = self.trimmed(tablet);
+            for node in nodes {
+                if self.flushed(tablet, node) < trimmed {
+                    stranded.entry(node).or_default().insert(tablet);
+                }
+            }
+        }
+        stranded
+    }
+
+    /// The nodes that need the log of each tablet, now or after the transition. All members need the meta log.
+    fn holders(&self) -> BTreeMap<u32, BTreeSet<Node>> {
+        let mut holders = self.all_replicas(Moment::Now);
+        if self.transition.is_some() {
+            for (tablet, nodes) in self.all_replicas(Moment::Afterwards) {
+                holders.entry(tablet).or_default().extend(nodes);
+            }
+        }
+        holders.insert(META_TABLET, self.members.keys().copied().collect());
+        holders
     }
 
     /// Checks the invariants; the error is the first one that does not hold.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hashbrown::HashMap;
 use ilion_commitlog::{Kind, Position};
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
@@ -16,8 +15,8 @@ use ilion_rows::{
 };
 use ilion_schema::rows::SCHEMA_TABLES;
 use ilion_schema::{
-    Applied, ColumnId, RowChange, Schema, SchemaChange, SchemaFault, SchemaRow, TableId, TableKind,
-    TableSchema, encode_keyspace, schema_column_named, whole_milli,
+    Applied, ColumnId, RowChange, Schema, SchemaChange, SchemaFault, SchemaRow, TableId, TableSchema,
+    schema_column_named, whole_milli,
 };
 
 use crate::affected::Affected;
@@ -97,25 +96,9 @@ impl Engine {
     /// Writes the rows of the server's own keyspaces that `system_schema` lacks, since drivers read them.
     pub(crate) fn store_own_keyspaces(&self) -> Result<()> {
         let shared = &self.shared;
-        let stored: HashMap<_, _> = shared
-            .read_schema_rows()?
-            .into_iter()
-            .filter(|row| ilion_schema::is_system_keyspace(&row.keyspace))
-            .map(|row| ((row.table, row.keyspace.clone(), row.clustering.clone()), row))
-            .collect();
-        let is_missing = |row: &SchemaRow| {
-            let known = stored.get(&(row.table, row.keyspace.clone(), row.clustering.clone()));
-            !known.is_some_and(|known| known.says_the_same(row))
-        };
-        let schema = self.schema();
-        let is_stored = |table: &&Arc<TableSchema>| table.kind != TableKind::Virtual;
-        let mut missing = Vec::new();
-        for keyspace in schema.keyspaces.values() {
-            if ilion_schema::is_system_keyspace(&keyspace.name)
-                && keyspace.tables.values().any(|t| is_stored(&t))
-            {
-                missing.extend(encode_keyspace(keyspace).into_iter().filter(is_missing));
-            }
+        let missing = std::mem::take(&mut *shared.missing_own_rows.lock());
+        if missing.is_empty() {
+            return Ok(());
         }
         let change_micros = shared.change_micros(shared.env.unique_micros())?;
         let changes = missing.into_iter().map(RowChange::Put).collect();
@@ -203,8 +186,10 @@ impl Shared {
     /// that comes later in the log. An object that does not decode then will be dropped or completed by such a later change, so it
     /// is left out for now.
     pub(crate) fn load_schema(&self) -> Result<(Schema, Vec<SchemaFault>)> {
-        let (schema, faults) = Schema::from_rows_in_part(self.release, self.read_schema_rows()?);
-        Ok((schema.with_column_ids_of(&self.schema.load()), faults))
+        let loaded = Schema::from_rows_in_part(self.release, self.read_schema_rows()?);
+        *self.missing_own_rows.lock() = loaded.missing;
+        let schema = loaded.schema.with_column_ids_of(&self.schema.load());
+        Ok((schema, loaded.faults))
     }
 
     /// A new timestamp, raised to the end of its millisecond.
@@ -244,13 +229,17 @@ impl Shared {
             .filter(move |name| schema.table(KEYSPACE, name).is_some())
     }
 
+    /// A table of `system_schema`. That never fails for [`Self::schema_tables`].
+    fn schema_table(&self, name: &str) -> Result<Arc<TableStore>> {
+        let store = self.table(TableId::of_system_table(KEYSPACE, name));
+        store.ok_or_else(|| Error::Refused(format!("{KEYSPACE}.{name} is not there")))
+    }
+
     pub(crate) fn read_schema_rows(&self) -> Result<Vec<SchemaRow>> {
         self.counters.schema_read();
         let mut rows = Vec::new();
         for name in self.schema_tables() {
-            let store = self.table(TableId::of_system_table(KEYSPACE, name));
-            // Cannot fail: the built-in schema has all of these tables.
-            let store = store.ok_or_else(|| Error::Refused(format!("{KEYSPACE}.{name} is not there")))?;
+            let store = self.schema_table(name)?;
             let table = store.schema();
             let law = self.own_read_law();
             let source = store.read_range(&table, &KeyRange::all(), &ClusteringFilter::all());
@@ -306,58 +295,43 @@ fn cells_of(columns: &[(ColumnId, &'static str)], row: &Row) -> Vec<(&'static st
     columns.iter().map(|(id, name)| (*name, value(*id))).collect()
 }
 
-/// Groups the changes into one mutation per partition.
+/// Groups the changes into one mutation per partition. Changes of tables that an older release lacks are left out; a change of the schema
+/// that needs such a table was refused before.
 fn mutations_of(shared: &Shared, changes: Vec<RowChange>, change_micros: i64) -> Result<Vec<Mutation>> {
-    let mut partitions: BTreeMap<(&'static str, String), Mutation> = BTreeMap::new();
     let now_secs = shared.now_secs();
     // Deletions of a change are older than its rows: with equal timestamps they would hide new rows.
     let deletion = DeletionTime::new(change_micros - 1, now_secs);
-    let known: Vec<&str> = shared.schema_tables().collect();
-    let is_known = |change: &RowChange| match change {
-        RowChange::Put(row) => known.contains(&row.table),
-        RowChange::Delete { table, .. } | RowChange::DeletePartition { table, .. } => known.contains(table),
-    };
-    // Rows of tables that an older release lacks are left out; a change that needs such a table was refused before.
-    for change in changes.into_iter().filter(is_known) {
-        let (name, keyspace) = match &change {
-            RowChange::Put(row) => (row.table, row.keyspace.clone()),
-            RowChange::Delete { table, keyspace, .. } | RowChange::DeletePartition { table, keyspace } => {
-                (*table, keyspace.clone())
-            }
-        };
-        let store = shared
-            .table(TableId::of_system_table(KEYSPACE, name))
-            .ok_or_else(|| Error::Refused(format!("{KEYSPACE}.{name} is not there")))?;
-        let table = store.schema();
-        let mutation = partitions
-            .entry((name, keyspace))
-            .or_insert_with_key(|(_, keyspace)| Mutation {
-                key: DecoratedKey::new(
-                    table.partitioner(shared.options.partitioner),
-                    Bytes::from(keyspace.clone()),
-                ),
-                table: table.clone(),
-                update: PartitionUpdate::default(),
-            });
-        match change {
-            RowChange::Put(row) => mutation
-                .update
-                .rows
-                .push(row_of(&table, row, change_micros, now_secs)),
-            RowChange::Delete { clustering, .. } => mutation.update.rows.push(Row {
-                deletion,
-                ..Row::empty(Clustering::of(clustering))
-            }),
-            RowChange::DeletePartition { .. } => mutation.update.deletion = Some(deletion),
-        }
+    let mut by_table: BTreeMap<&'static str, Vec<RowChange>> = BTreeMap::new();
+    for change in changes {
+        by_table.entry(change.table()).or_default().push(change);
     }
-    let mut mutations: Vec<Mutation> = partitions.into_values().collect();
-    for mutation in &mut mutations {
-        let comparator = ilion_rows::ClusteringComparator::of(&mutation.table);
-        mutation
-            .update
-            .rows
-            .sort_by(|a, b| comparator.compare(&a.clustering, &b.clustering));
+    by_table.retain(|name, _| shared.schema_tables().any(|known| known == *name));
+    let mut mutations = Vec::new();
+    for (name, changes) in by_table {
+        let table = shared.schema_table(name)?.schema();
+        let mut partitions: BTreeMap<String, PartitionUpdate> = BTreeMap::new();
+        for change in changes {
+            let update = partitions.entry(change.keyspace().to_owned()).or_default();
+            match change {
+                RowChange::Put(row) => update.rows.push(row_of(&table, row, change_micros, now_secs)),
+                RowChange::Delete { clustering, .. } => update.rows.push(Row {
+                    deletion,
+                    ..Row::empty(Clustering::of(clustering))
+                }),
+                RowChange::DeletePartition { .. } => update.deletion = Some(deletion),
+            }
+        }
+        let partitioner = table.partitioner(shared.options.partitioner);
+        let comparator = ilion_rows::ClusteringComparator::of(&table);
+        mutations.extend(partitions.into_iter().map(|(keyspace, mut update)| {
+            let compare = |a: &Row, b: &Row| comparator.compare(&a.clustering, &b.clustering);
+            update.rows.sort_by(compare);
+            Mutation {
+                key: DecoratedKey::new(partitioner, Bytes::from(keyspace)),
+                table: table.clone(),
+                update,
+            }
+        }));
     }
     Ok(mutations)
 }

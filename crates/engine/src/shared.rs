@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, PageBudget};
 use ilion_rows::ReadLaw;
-use ilion_schema::{Release, Schema, TableId};
+use ilion_schema::{Release, Schema, SchemaRow, TableId};
 use ilion_sstable::{ChunkCache, KeyCache, Lookups, SortedBudget};
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub schema_change: Mutex<()>,
     /// The release of Cassandra that must be able to read the directory.
     pub release: Release,
+    /// The rows of the server's own keyspaces that `system_schema` lacked when it was last read; the start stores them.
+    pub missing_own_rows: Mutex<Vec<SchemaRow>>,
     pub tables: ArcSwap<TableMap>,
     pub virtual_tables: VirtualTables,
     /// The objects of `system_schema` that do not decode.
@@ -125,6 +127,7 @@ impl Shared {
             is_ours: false,
             schema: ArcSwap::from_pointee(Schema::with_system()),
             release: Release::default(),
+            missing_own_rows: Mutex::default(),
             tables: ArcSwap::from_pointee(TableMap::default()),
             budget: Budget::new(options.memtable_bytes_max),
             tasks: Tasks::default(),

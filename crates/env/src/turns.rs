@@ -229,6 +229,25 @@ pub fn spawn<T: Send + 'static>(
     })
 }
 
+/// Keeps this thread, and the tasks that it starts, on one of the cores that it may use, counted from 0 and around. Threads that take turns
+/// need no second core, and hand over much faster within one: a simulation takes little more than half the time.
+#[cfg(target_os = "linux")]
+pub fn stay_on_core(number: usize) {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else {
+        return;
+    };
+    let cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+    let wanted = number % (allowed.count() as usize).max(1);
+    let mut own = rustix::thread::CpuSet::new();
+    cores.skip(wanted).take(1).for_each(|core| own.set(core));
+    // If the system forbids it, a run only takes longer.
+    let _ = rustix::thread::sched_setaffinity(None, &own);
+}
+
+/// Only Linux lets a thread choose its core.
+#[cfg(not(target_os = "linux"))]
+pub fn stay_on_core(_number: usize) {}
+
 /// Gives the turn of this task to the scheduler, and returns true at the next turn of this task. Returns false at once if this thread is
 /// not a task: then the caller must wait by other means.
 pub fn give_turn() -> bool {

@@ -131,6 +131,11 @@ impl Member {
         self.shared.know(|known| known.halted.clone())
     }
 
+    /// A tablet that this node does not follow any more.
+    pub fn halted_tablet(&self) -> Option<u32> {
+        self.shared.progress.any_halted()
+    }
+
     /// This node as a replica, for reads of other nodes.
     pub fn reader(&self) -> ReplicaReader {
         ReplicaReader {

@@ -163,6 +163,13 @@ impl Progress {
         facts.collect()
     }
 
+    /// A tablet that is not followed any more.
+    pub fn any_halted(&self) -> Option<u32> {
+        let all = self.all.lock();
+        let mut halted = all.tablets.iter().filter(|(_, tablet)| tablet.halted.is_some());
+        halted.next().map(|(number, _)| *number)
+    }
+
     /// Whether a tablet is not followed any more.
     pub fn is_halted(&self, tablet: u32) -> bool {
         let all = self.all.lock();

@@ -18,6 +18,9 @@ impl Schema {
                 .values()
                 .filter_map(|table| {
                     let known = earlier.keyspaces.get(&keyspace.name)?.tables.get(&table.name)?;
+                    if Arc::ptr_eq(known, table) {
+                        return None;
+                    }
                     (known.id == table.id && known != table).then(|| table.with_column_ids_of(known))
                 })
                 .collect();

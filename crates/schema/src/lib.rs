@@ -60,7 +60,7 @@ pub use options::compression::CHUNK_LENGTH_KIB_MAX;
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
 pub use release::Release;
-pub use rows::{RowChange, SchemaFault, SchemaRow, encode_keyspace};
+pub use rows::{LoadedSchema, RowChange, SchemaFault, SchemaRow};
 pub use system::schema_column_named;
 pub use table::{
     ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,

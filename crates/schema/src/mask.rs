@@ -151,8 +151,8 @@ mod tests {
     }
 
     fn read_back(rows: Vec<SchemaRow>) -> Option<Schema> {
-        let (schema, faults) = Schema::from_rows_in_part(Release::V5_0, rows);
-        faults.is_empty().then_some(schema)
+        let loaded = Schema::from_rows_in_part(Release::V5_0, rows);
+        loaded.faults.is_empty().then_some(loaded.schema)
     }
 
     fn row_of_mask(rows: &mut [SchemaRow]) -> &mut SchemaRow {

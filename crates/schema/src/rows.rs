@@ -13,24 +13,24 @@
 //! | `values` | serializing the values of cells |
 //! | `cells` | decoding the cells of one row |
 //! | `changes` | the rows to write for a schema change |
+//! | `compare` | which rows are missing |
 
 mod cells;
 mod changes;
+mod compare;
 mod decode;
 mod decode_table;
 mod encode;
 mod encode_table;
 mod values;
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 
 pub(crate) use changes::ChangedRows;
 pub use changes::RowChange;
-pub use decode::SchemaFault;
 pub(crate) use decode::decode_schema;
-pub use encode::encode_keyspace;
+pub use decode::{LoadedSchema, SchemaFault};
+pub(crate) use encode::encode_keyspace;
 
 /// Tables of `system_schema` with definitions, in the order of writing.
 pub const SCHEMA_TABLES: [&str; 11] = [
@@ -58,20 +58,6 @@ pub struct SchemaRow {
     pub clustering: Vec<Bytes>,
     /// The regular columns, serialized; `None` is null. No regular column of `system_schema` is stored as several cells.
     pub cells: Vec<(&'static str, Option<Bytes>)>,
-}
-
-impl SchemaRow {
-    /// True if both are the same row with the same values. A missing cell equals a null cell.
-    pub fn says_the_same(&self, other: &SchemaRow) -> bool {
-        let values = |row: &SchemaRow| -> BTreeMap<&'static str, Bytes> {
-            let cells = row.cells.iter();
-            cells
-                .filter_map(|(name, value)| Some((*name, value.clone()?)))
-                .collect()
-        };
-        (self.table, &self.keyspace, &self.clustering) == (other.table, &other.keyspace, &other.clustering)
-            && values(self) == values(other)
-    }
 }
 
 #[cfg(test)]

@@ -22,13 +22,15 @@ mod virtual_tables;
 
 pub use schema_tables::schema_column_named;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use md5::{Digest, Md5};
-use uuid::Uuid;
 
 use crate::digests::RowDigests;
-use crate::{Keyspace, Release, Schema, TableId};
+use crate::rows::encode_keyspace;
+use crate::{Keyspace, Release, Schema, SchemaRow, TableId};
 
 impl TableId {
     /// The id of a table of the server: an MD5 UUID of keyspace and table name, the same on every node.
@@ -44,29 +46,75 @@ impl Schema {
         Self::with_system_of(Release::default())
     }
 
-    /// The schema of a new node, for another release. It is made once in a process: a start asks for it several times.
+    /// The schema of a new node, for another release.
     pub fn with_system_of(release: Release) -> Schema {
-        static MADE: [OnceLock<Schema>; 3] = [const { OnceLock::new() }; 3];
+        Own::of(release).schema.clone()
+    }
+}
+
+/// The server's own keyspaces of a release, with what a start needs of them. They are made once in a process.
+pub(crate) struct Own {
+    pub schema: Schema,
+    known: BTreeMap<String, Known>,
+}
+
+/// What is known of an own keyspace that is as it was made.
+pub(crate) struct Known {
+    rows: Vec<SchemaRow>,
+    pub digests: RowDigests,
+}
+
+impl Own {
+    pub(crate) fn of(release: Release) -> &'static Self {
+        static MADE: [OnceLock<Own>; 3] = [const { OnceLock::new() }; 3];
         let made = match release {
             Release::V4_0 => &MADE[0],
             Release::V4_1 => &MADE[1],
             Release::V5_0 => &MADE[2],
         };
-        made.get_or_init(|| Self::make_system_of(release)).clone()
+        made.get_or_init(|| Self::make(release))
     }
 
-    fn make_system_of(release: Release) -> Schema {
-        let keyspaces = system_keyspaces(release).into_iter();
+    /// What is known of this very keyspace. `None`: it is another one, or was changed.
+    pub(crate) fn known(&self, keyspace: &Arc<Keyspace>) -> Option<&Known> {
+        let own = self.schema.keyspaces.get(&keyspace.name)?;
+        Arc::ptr_eq(own, keyspace).then(|| self.known.get(&keyspace.name))?
+    }
+
+    /// The rows of an own keyspace as it was made.
+    pub(crate) fn rows(&self, keyspace: &str) -> &[SchemaRow] {
+        self.known.get(keyspace).map_or(&[], |known| &known.rows)
+    }
+
+    /// All rows of a keyspace as it is.
+    pub(crate) fn rows_of(&self, keyspace: &Arc<Keyspace>) -> Cow<'_, [SchemaRow]> {
+        match self.known(keyspace) {
+            Some(known) => Cow::Borrowed(&known.rows),
+            None => Cow::Owned(encode_keyspace(keyspace)),
+        }
+    }
+
+    fn make(release: Release) -> Self {
+        let keyspaces: Vec<Arc<Keyspace>> = system_keyspaces(release).into_iter().map(Arc::new).collect();
+        let known = keyspaces.iter().map(|keyspace| {
+            let rows = encode_keyspace(keyspace);
+            let digests = RowDigests::of(&rows);
+            (keyspace.name.clone(), Known { rows, digests })
+        });
+        let known: BTreeMap<String, Known> = known.collect();
+        let digests = known.values().map(|known| known.digests);
+        let digests = digests.fold(RowDigests::default(), RowDigests::plus);
         let schema = Schema {
             keyspaces: keyspaces
-                .map(|keyspace| (keyspace.name.clone(), Arc::new(keyspace)))
+                .into_iter()
+                .map(|keyspace| (keyspace.name.clone(), keyspace))
                 .collect(),
-            version: Uuid::nil(),
+            version: digests.version(),
             epoch: 0,
             release,
-            digests: RowDigests::default(),
+            digests,
         };
-        schema.sealed(0)
+        Self { schema, known }
     }
 }
 

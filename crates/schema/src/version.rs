@@ -6,15 +6,17 @@
 
 use crate::Schema;
 use crate::digests::RowDigests;
-use crate::names::LOCAL_KEYSPACES;
 use crate::rows::{ChangedRows, encode_keyspace};
+use crate::system::Own;
 
 impl Schema {
     /// This schema with a new epoch; its version is computed from all rows.
     pub(crate) fn sealed(mut self, epoch: u64) -> Schema {
-        let keyspaces = self.keyspaces.values();
-        let counted = keyspaces.filter(|keyspace| !LOCAL_KEYSPACES.contains(&keyspace.name.as_str()));
-        let sums = counted.map(|keyspace| RowDigests::of(&encode_keyspace(keyspace)));
+        let own = Own::of(self.release);
+        let sums = self.keyspaces.values().map(|keyspace| match own.known(keyspace) {
+            Some(known) => known.digests,
+            None => RowDigests::of(&encode_keyspace(keyspace)),
+        });
         self.digests = sums.fold(RowDigests::default(), RowDigests::plus);
         self.with_version(epoch)
     }

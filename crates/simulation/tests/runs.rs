@@ -1,6 +1,7 @@
 //! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one, `SEEDS=n` that many. Runs of real
 //! nodes also take `STEPS=n` and `WITHOUT=Fault,Fault` (see `Plan`), as the shrunk plan of a violation prints them.
 
+use ilion_env::turns::stay_on_core;
 use ilion_histories::Violation;
 use ilion_simulation::{Fault, Mutant, Plan, Ran, run, run_members};
 
@@ -58,6 +59,7 @@ fn a_hundred_runs_of_toys_keep_the_laws() {
 
 #[test]
 fn runs_of_real_nodes_keep_the_laws() {
+    stay_on_core(0);
     let Some(total) = run_all(0..20, |seed| run_members(&plan(seed))) else {
         return;
     };

@@ -36,6 +36,24 @@ pub enum RowChange {
     },
 }
 
+impl RowChange {
+    /// The table that is written to.
+    pub fn table(&self) -> &'static str {
+        match self {
+            RowChange::Put(row) => row.table,
+            RowChange::Delete { table, .. } | RowChange::DeletePartition { table, .. } => table,
+        }
+    }
+
+    /// The partition key.
+    pub fn keyspace(&self) -> &str {
+        match self {
+            RowChange::Put(row) => &row.keyspace,
+            RowChange::Delete { keyspace, .. } | RowChange::DeletePartition { keyspace, .. } => keyspace,
+        }
+    }
+}
+
 impl Schema {
     /// All rows of all stored keyspaces (virtual ones are not stored).
     pub fn to_rows(&self) -> Vec<SchemaRow> {
@@ -143,7 +161,7 @@ impl ChangedRows {
     }
 }
 
-fn is_virtual(keyspace: &Keyspace) -> bool {
+pub(super) fn is_virtual(keyspace: &Keyspace) -> bool {
     keyspace
         .tables
         .values()

@@ -7,12 +7,26 @@ use std::sync::Arc;
 use ilion_types::{CqlType, TYPE_DEPTH_MAX, UserType};
 
 use super::SchemaRow;
+use super::changes::is_virtual;
+use super::compare::{are_same, missing_rows};
 use super::decode_table::{Columns, decode_table, decode_view};
 use crate::names::LOCAL_KEYSPACES;
+use crate::system::Own;
 use crate::{
     AggregateSchema, Error, FunctionSchema, IndexKind, IndexSchema, Keyspace, Release, Replication, Schema,
     TableId, TriggerSchema,
 };
+
+/// The schema at the start of a node.
+#[derive(Debug)]
+pub struct LoadedSchema {
+    /// The objects in the rows, and the server's own keyspaces.
+    pub schema: Schema,
+    /// The objects that cannot be decoded.
+    pub faults: Vec<SchemaFault>,
+    /// The rows of the server's own keyspaces that are not stored, or not as they should be.
+    pub missing: Vec<SchemaRow>,
+}
 
 impl Schema {
     /// The schema at the start of a node: its own keyspaces as the release defines them, and the objects in the rows. Rows of
@@ -20,30 +34,46 @@ impl Schema {
     ///
     /// Objects that cannot be decoded are left out and returned, for two reasons. One bad object must not stop the node. And a replay of
     /// the commit log sees rows of different times: a part of a later DROP may already be on disk.
-    pub fn from_rows_in_part(
-        release: Release,
-        rows: impl IntoIterator<Item = SchemaRow>,
-    ) -> (Schema, Vec<SchemaFault>) {
-        let rows = rows
-            .into_iter()
-            .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
-        let (mut schema, faults) = decode_keyspaces(rows);
-        schema.release = release;
-        for (name, own) in Self::with_system_of(release).keyspaces {
-            match schema.keyspaces.get_mut(&name) {
-                None => {
-                    schema.keyspaces.insert(name, own);
-                }
-                Some(stored) => {
-                    let stored = Arc::make_mut(stored);
-                    for (name, table) in &own.tables {
-                        let stored = stored.tables.entry(name.clone());
-                        stored.or_insert_with(|| table.clone());
-                    }
-                }
+    pub fn from_rows_in_part(release: Release, rows: impl IntoIterator<Item = SchemaRow>) -> LoadedSchema {
+        let own = Own::of(release);
+        let mut stored = by_keyspace(rows);
+        // The rows of own keyspaces that need not be decoded.
+        let mut as_made = BTreeMap::new();
+        for name in own.schema.keyspaces.keys() {
+            let is_changed = |rows: &Vec<SchemaRow>| {
+                !LOCAL_KEYSPACES.contains(&name.as_str()) && !are_same(rows, own.rows(name))
+            };
+            if !stored.get(name).is_some_and(is_changed) {
+                as_made.insert(name, stored.remove(name).unwrap_or_default());
             }
         }
-        (schema.sealed(0), faults)
+        let (mut schema, faults) = decode_keyspaces(&stored);
+        schema.release = release;
+        let mut missing = Vec::new();
+        for (name, made) in &own.schema.keyspaces {
+            let keyspace = schema
+                .keyspaces
+                .entry(name.clone())
+                .or_insert_with(|| made.clone());
+            if !Arc::ptr_eq(keyspace, made) {
+                let keyspace = Arc::make_mut(keyspace);
+                for (name, table) in &made.tables {
+                    let stored = keyspace.tables.entry(name.clone());
+                    stored.or_insert_with(|| table.clone());
+                }
+            }
+            let stored = as_made.get(name).or_else(|| stored.get(name));
+            if !is_virtual(keyspace) {
+                let wanted = own.rows_of(keyspace);
+                let stored = stored.map_or(&[][..], Vec::as_slice);
+                missing.extend(missing_rows(stored, &wanted).into_iter().cloned());
+            }
+        }
+        LoadedSchema {
+            schema: schema.sealed(0),
+            faults,
+            missing,
+        }
     }
 }
 
@@ -104,26 +134,33 @@ impl Faults {
 /// # Errors
 /// Rows cannot be decoded, or contradict each other.
 pub(crate) fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-    let (schema, faults) = decode_keyspaces(rows);
+    let (schema, faults) = decode_keyspaces(&by_keyspace(rows));
     match faults.into_iter().next() {
         Some(fault) => Err(fault.error),
         None => Ok(schema),
     }
 }
 
-fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>) -> (Schema, Vec<SchemaFault>) {
-    let mut by_keyspace: BTreeMap<String, Vec<SchemaRow>> = BTreeMap::new();
+fn by_keyspace(rows: impl IntoIterator<Item = SchemaRow>) -> BTreeMap<String, Vec<SchemaRow>> {
+    let mut grouped: BTreeMap<String, Vec<SchemaRow>> = BTreeMap::new();
     for row in rows {
-        by_keyspace.entry(row.keyspace.clone()).or_default().push(row);
+        match grouped.get_mut(&row.keyspace) {
+            Some(rows) => rows.push(row),
+            None => drop(grouped.insert(row.keyspace.clone(), vec![row])),
+        }
     }
+    grouped
+}
+
+fn decode_keyspaces(by_keyspace: &BTreeMap<String, Vec<SchemaRow>>) -> (Schema, Vec<SchemaFault>) {
     let mut schema = Schema::default();
     let mut faults = Faults::default();
     for (name, rows) in by_keyspace {
         // A concurrent write may leave rows of a dropped keyspace. A keyspace exists only if it has its own row.
         if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
-            let keyspace = decode_keyspace(&name, row, &rows, &mut faults);
+            let keyspace = decode_keyspace(name, row, rows, &mut faults);
             if let Some(keyspace) = faults.take(row, keyspace) {
-                schema.keyspaces.insert(name, Arc::new(keyspace));
+                schema.keyspaces.insert(name.clone(), Arc::new(keyspace));
             }
         }
     }

@@ -38,7 +38,9 @@ fn row_changes(old: &Schema, new: &Schema) -> Vec<RowChange> {
 
 /// The schema of the rows, or the first error in them.
 fn decoded(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-    let (schema, mut faults) = Schema::from_rows_in_part(Release::V5_0, rows);
+    let LoadedSchema {
+        schema, mut faults, ..
+    } = Schema::from_rows_in_part(Release::V5_0, rows);
     match faults.is_empty() {
         true => Ok(schema),
         false => Err(faults.remove(0).error),
@@ -293,4 +295,54 @@ fn damaged_rows_are_refused_by_name() {
         // Any result is fine, but no panic.
         let _ = decoded(rows);
     }
+}
+
+#[test]
+fn rows_of_own_keyspaces_that_are_not_as_they_should_be_are_missing() {
+    let missing = |rows: &[SchemaRow]| {
+        let loaded = Schema::from_rows_in_part(Release::V5_0, rows.iter().cloned());
+        let names = loaded.missing.iter().map(|row| (row.table, row.keyspace.clone()));
+        (names.collect::<Vec<_>>(), loaded.schema.version)
+    };
+    let fresh = Schema::with_system();
+    let mut rows = fresh.to_rows();
+    let all = missing(&[]);
+    assert_eq!((all.0.len(), all.1), (rows.len(), fresh.version));
+    // The order of rows means nothing, and a null cell is as good as none.
+    rows.reverse();
+    for row in &mut rows {
+        row.cells.retain(|(_, value)| value.is_some());
+    }
+    assert_eq!(missing(&rows), (vec![], fresh.version));
+    let of_local = rows
+        .iter()
+        .position(|row| row.keyspace == "system" && row.table == "columns");
+    rows[of_local.unwrap()].cells[0].1 = Some(bytes::Bytes::from_static(b"another"));
+    assert_eq!(missing(&rows).0, [("columns", "system".to_owned())]);
+    rows.retain(|row| (row.table, row.keyspace.as_str()) != ("keyspaces", "system_auth"));
+    let with_auth = missing(&rows);
+    assert!(with_auth.0.contains(&("keyspaces", "system_auth".to_owned())));
+    assert_eq!(with_auth.1, fresh.version);
+}
+
+#[test]
+fn the_replication_of_an_own_keyspace_stays_as_users_changed_it() {
+    let mut rows = Schema::with_system().to_rows();
+    let options = BTreeMap::from([
+        ("class".to_owned(), "NetworkTopologyStrategy".to_owned()),
+        ("dc1".to_owned(), "3".to_owned()),
+    ]);
+    let of_auth = |row: &&mut SchemaRow| (row.table, row.keyspace.as_str()) == ("keyspaces", "system_auth");
+    let changed = rows.iter_mut().find(of_auth).unwrap();
+    for (name, value) in &mut changed.cells {
+        if *name == "replication" {
+            *value = values::text_map(&options);
+        }
+    }
+    let loaded = Schema::from_rows_in_part(Release::V5_0, rows);
+    assert_eq!(
+        loaded.schema.keyspace("system_auth").unwrap().replication.options,
+        options
+    );
+    assert_eq!(loaded.missing, []);
 }

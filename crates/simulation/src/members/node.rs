@@ -202,8 +202,8 @@ impl SimNode {
             Some(reason) if has_left(&reason) => Standing::HasLeft,
             Some(reason) if reason.contains("Cannot replace a live node") => Standing::IsEarly,
             Some(reason) => Standing::Halted(reason),
-            None => match member.facts().tablets.iter().find(|tablet| tablet.is_halted) {
-                Some(tablet) => Standing::Halted(format!("{tablet:?}")),
+            None => match member.halted_tablet() {
+                Some(tablet) => Standing::Halted(format!("tablet {tablet}")),
                 None => Standing::Goes,
             },
         }
