@@ -1,11 +1,12 @@
 //! [`Options`] of a log.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use crate::frame::{HEADER_BYTES, RECORD_OVERHEAD_BYTES, SEAL_BYTES};
-use crate::{ENVELOPE_BYTES, Error, Position, Result, SegmentId};
+use crate::{ENVELOPE_BYTES, Error, Position, ReplayProgress, Result, SegmentId};
 
 /// How a [`crate::CommitLog`] behaves.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Options {
     pub log_id: Option<Uuid>,
     /// The stretch that the log must have. A start reports which parts of it are missing.
     pub known: Option<LogStretch>,
+    /// Told how far the replay is.
+    pub progress: Arc<ReplayProgress>,
     /// The log has no threads: a caller that waits for a sync does the sync, a caller that needs a segment creates it, and
     /// [`crate::CommitLog::step`] does the rest. For simulations, in which one seed decides everything.
     pub is_stepped: bool,
@@ -76,6 +79,7 @@ impl Default for Options {
             capture: None,
             log_id: None,
             known: None,
+            progress: Arc::default(),
             is_stepped: false,
         }
     }

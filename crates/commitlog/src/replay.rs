@@ -208,8 +208,10 @@ impl<'a> Replay<'a> {
     }
 
     fn segments(&mut self, ids: &[SegmentId], receive: &mut Receiver<'_>) -> Result<()> {
+        self.options.progress.begin(ids.len());
         for id in ids {
             self.segment(*id, ids, receive)?;
+            self.options.progress.count_segment();
         }
         self.miss_ends();
         Ok(())

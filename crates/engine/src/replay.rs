@@ -306,7 +306,8 @@ impl Replay<'_> {
         let now_nanos = self.shared.env.monotonic_nanos();
         if now_nanos.saturating_sub(self.told_nanos) >= PROGRESS_NANOS {
             self.told_nanos = now_nanos;
-            tracing::info!(records = self.records, %position, "the commit log is being replayed");
+            let (read, segments) = self.shared.options.commit_log.progress.segments();
+            tracing::info!(records = self.records, %position, read, segments, "the commit log is being replayed");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ilion_env::{Env, RealEnv};
 use ilion_index::IndexClasses;
-use ilion_node::{Counted, Node, OpenError, SchemaListener as _};
+use ilion_node::{Counted, Node, OpenError, Opening, SchemaListener as _};
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
 use ilion_settings::Settings;
 use parking_lot::Mutex;
@@ -107,10 +107,14 @@ impl Database {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_with_indexes(settings: &Settings, classes: IndexClasses) -> Result<Self, Error> {
-        Ok(Self::over(Node::open_with_indexes(
+        let opening = Opening {
+            index_classes: classes,
+            ..Opening::default()
+        };
+        Ok(Self::over(Node::open_alone(
             real_env(settings),
             settings,
-            classes,
+            opening,
         )?))
     }
 

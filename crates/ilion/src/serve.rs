@@ -1,19 +1,21 @@
 //! `ilion serve`: loads the settings, opens log, ports, node and server, waits for a signal, and closes them in reverse order.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_engine::Engine;
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
-use ilion_index::IndexClasses;
 use ilion_internode::StoragePort;
-use ilion_node::{OpenError, choose_pages};
+use ilion_node::{OpenError, Opening, ReplayProgress, choose_pages};
 use ilion_server::admin::{Admin as _, AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::{
-    Certificates, ClientPorts, Entrance, Exposure, FirstStart, NewSuperuser, Port, Server, ServerNode,
-    ServerOptions, StartSignals, StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
+    Certificates, ClientPorts, Entrance, Exposure, FirstStart, NewSuperuser, Port, Progress, Server,
+    ServerNode, ServerOptions, StartSignals, Starting, StopSignals, SuperuserChoice, check_exposure,
+    reopen_log, start_logging,
 };
 use ilion_settings::{Authenticator, Loaded, SETTINGS, Settings};
 
@@ -57,8 +59,15 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let admin_address = SocketAddr::new(settings.admin_address, settings.admin_port);
     let ports = ClientPorts::take(&options).map_err(failed("cannot start"))?;
     let admin_port = Port::take(Entrance::Administration, admin_address).map_err(failed("cannot start"))?;
+    let progress = Arc::<StartProgress>::default();
+    let told: Progress = Arc::new({
+        let progress = progress.clone();
+        move || progress.to_string()
+    });
+    let starting = Starting::begin((&ports, &options), (&admin_port, &door_options), &told)
+        .map_err(failed("cannot start"))?;
     let first_start = FirstStart::find(&*env, &settings).map_err(failed("cannot prepare the first start"))?;
-    let (node, cluster) = open(&env, &settings)?;
+    let (node, cluster) = open(&env, &settings, &progress)?;
     let created = node
         .ensure_superuser(&superuser, &settings.directory)
         .map_err(failed("cannot create the first superuser"))?;
@@ -73,6 +82,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     // Watch signals before the port is open: a client that can connect may also send a signal.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     drop(start_signals);
+    drop(starting);
     let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
     let certificates = match &cluster {
         Some(cluster) => cluster.certificates(server.certificates()),
@@ -127,8 +137,33 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How far the start is.
+#[derive(Default)]
+struct StartProgress {
+    replay: Arc<ReplayProgress>,
+    /// In a cluster, after the data directory was opened.
+    is_joining: AtomicBool,
+}
+
+impl fmt::Display for StartProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_joining.load(Relaxed) {
+            false => self.replay.fmt(f),
+            true => f.write_str("it joins its cluster, and copies the data that it lacks from other nodes"),
+        }
+    }
+}
+
 /// Opens the node, alone or as a member of a cluster.
-fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(ServerNode, Option<Cluster>), Failure> {
+fn open(
+    env: &Arc<dyn Env>,
+    settings: &Settings,
+    progress: &StartProgress,
+) -> Result<(ServerNode, Option<Cluster>), Failure> {
+    let opening = Opening {
+        progress: progress.replay.clone(),
+        ..Opening::default()
+    };
     let cannot_open = |error: OpenError| match error {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
@@ -146,18 +181,18 @@ fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(ServerNode, Option<C
                 "replace_address_first_boot: there is no other node to replace, since this one has no log of a cluster (--log)".to_owned(),
             ));
         }
-        let node = ServerNode::open(env.clone(), settings).map_err(cannot_open)?;
+        let node = ServerNode::open_alone(env.clone(), settings, opening).map_err(cannot_open)?;
         return Ok((node, None));
     };
     let port = StoragePort::take(storage_address(settings)).map_err(failed("cannot start"))?;
     let mut cluster = None;
     let over = |engine: &Arc<Engine>, local| {
+        progress.is_joining.store(true, Relaxed);
         let (joined, store) = join(settings, url, port, engine, local)?;
         cluster = Some(joined);
         Ok(store)
     };
-    let node =
-        ServerNode::open_over(env.clone(), settings, IndexClasses::own(), over).map_err(cannot_open)?;
+    let node = ServerNode::open_over(env.clone(), settings, opening, over).map_err(cannot_open)?;
     if let Some(cluster) = &cluster {
         cluster.show(&node).map_err(cannot_open)?;
     }

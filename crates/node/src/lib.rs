@@ -38,9 +38,10 @@ pub mod values;
 pub use budgets::{choose_pages, client_bytes};
 pub use cluster_settings::refused_in_a_cluster;
 pub use counted::Counted;
+pub use ilion_commitlog::ReplayProgress;
 pub use live::{LiveSettings, ReloadReport};
 pub use memory::{machine_bytes, read_kernel_file};
-pub use node::Node;
+pub use node::{Node, Opening};
 pub use open_error::OpenError;
 pub use peers::{Peers, PeersListener};
 pub use system::{

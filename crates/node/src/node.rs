@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crossbeam_channel::bounded;
+use ilion_commitlog::ReplayProgress;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
@@ -36,44 +37,58 @@ pub struct Node {
     _tickers: Arc<[Ticker]>,
 }
 
+/// What a node is opened with, beside its settings.
+pub struct Opening {
+    /// The classes for `CREATE CUSTOM INDEX`.
+    pub index_classes: IndexClasses,
+    /// Told how far the replay of the commit log is.
+    pub progress: Arc<ReplayProgress>,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self {
+            index_classes: IndexClasses::own(),
+            progress: Arc::default(),
+        }
+    }
+}
+
 impl Node {
     /// Opens the data directory, created if absent, and replays the commit log.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn open(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, OpenError> {
-        Self::open_with_indexes(env, settings, IndexClasses::own())
+        Self::open_alone(env, settings, Opening::default())
     }
 
-    /// As [`Self::open`], with these classes for `CREATE CUSTOM INDEX`.
+    /// As [`Self::open`], with what the settings do not have.
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open_with_indexes(
-        env: Arc<dyn Env>,
-        settings: &Settings,
-        index_classes: IndexClasses,
-    ) -> Result<Self, OpenError> {
+    pub fn open_alone(env: Arc<dyn Env>, settings: &Settings, opening: Opening) -> Result<Self, OpenError> {
         refused_alone(settings).map_err(OpenError::Settings)?;
-        Self::open_over(env, settings, index_classes, |_, store| Ok(store))
+        Self::open_over(env, settings, opening, |_, store| Ok(store))
     }
 
-    /// As [`Self::open_with_indexes`], but the query layer uses the storage that `over` makes of the engine's. For clusters.
+    /// As [`Self::open_alone`], but the query layer uses the storage that `over` makes of the engine's. For clusters.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn open_over(
         env: Arc<dyn Env>,
         settings: &Settings,
-        index_classes: IndexClasses,
+        opening: Opening,
         over: impl FnOnce(&Arc<Engine>, Arc<dyn Store>) -> Result<Arc<dyn Store>, OpenError>,
     ) -> Result<Self, OpenError> {
         check_access(settings)?;
         check_log_options(settings).map_err(OpenError::Settings)?;
-        let options = EngineOptions {
-            index_classes,
+        let mut options = EngineOptions {
+            index_classes: opening.index_classes,
             ..engine_options(&*env, settings).map_err(OpenError::Settings)?
         };
+        options.commit_log.progress = opening.progress;
         let engine = Arc::new(Engine::open(env, options)?);
         let nobody = ClusterFacts {
             name: settings.cluster_name.clone(),

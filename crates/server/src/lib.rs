@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; accepting connections |
 //! | `port`, `entry` | [`Port`]: a port that is bound before it is listened on; closing and opening the client ports |
+//! | `starting` | [`Starting`]: answers on the ports of a node that starts |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
 //! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer to requests beyond them |
@@ -92,6 +93,7 @@ mod session;
 mod signals;
 mod slow_log;
 mod spans;
+mod starting;
 mod statements;
 mod subject;
 mod superuser;
@@ -124,6 +126,7 @@ pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Certificates, Server, Services, StartError};
 pub use server_node::ServerNode;
 pub use signals::{StartSignals, StopSignals};
+pub use starting::{Progress, Starting};
 pub use statements::Statements;
 pub use superuser::{SuperuserChoice, SuperuserError, password_of, random_password, read_password};
 pub use traces::{Trace, TraceProbability, TraceStore};

@@ -1,9 +1,10 @@
 //! A port that is bound before the node opens, so that a second server on it fails at once, and not after the replay of its
-//! commit log. Until [`Port::listen`], connections are refused.
+//! commit log. Until [`Port::listen`], or a [`Port::twin`] that listens, connections are refused.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -115,6 +116,22 @@ impl Port {
     /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The same port for another owner, who may listen on it before; connections that nobody has accepted stay for the next one.
+    pub(crate) fn twin(&self) -> Result<Self, PortError> {
+        let (entrance, address) = (self.entrance, self.address);
+        let failed = |source| PortError {
+            entrance,
+            address,
+            source,
+        };
+        let socket = self.socket.as_fd().try_clone_to_owned().map_err(failed)?;
+        Ok(Self {
+            socket: TcpSocket::from_std_stream(socket.into()),
+            entrance,
+            address,
+        })
     }
 
     /// Starts to listen. Requires: it runs inside a tokio runtime.

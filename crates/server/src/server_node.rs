@@ -5,8 +5,7 @@ use std::sync::{Arc, Weak};
 
 use ilion_engine::Engine;
 use ilion_env::Env;
-use ilion_index::IndexClasses;
-use ilion_node::{Node, OpenError, Peers, PeersListener};
+use ilion_node::{Node, OpenError, Opening, Peers, PeersListener};
 use ilion_query::{EngineStore, LogPosition, Store};
 use ilion_settings::{AuditLogger, Settings};
 use ilion_telemetry::Telemetry;
@@ -53,22 +52,30 @@ impl ServerNode {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, OpenError> {
-        check_audit_logger(settings).map_err(OpenError::Settings)?;
-        Self::with(Node::open(env, settings)?, settings)
+        Self::open_alone(env, settings, Opening::default())
     }
 
-    /// As [`Self::open`], but the query layer uses the storage that `over` makes from the engine's. For clusters.
+    /// As [`Self::open`], with what the settings do not have.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_alone(env: Arc<dyn Env>, settings: &Settings, opening: Opening) -> Result<Self, OpenError> {
+        check_audit_logger(settings).map_err(OpenError::Settings)?;
+        Self::with(Node::open_alone(env, settings, opening)?, settings)
+    }
+
+    /// As [`Self::open_alone`], but the query layer uses the storage that `over` makes from the engine's. For clusters.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn open_over(
         env: Arc<dyn Env>,
         settings: &Settings,
-        index_classes: IndexClasses,
+        opening: Opening,
         over: impl FnOnce(&Arc<Engine>, Arc<dyn Store>) -> Result<Arc<dyn Store>, OpenError>,
     ) -> Result<Self, OpenError> {
         check_audit_logger(settings).map_err(OpenError::Settings)?;
-        Self::with(Node::open_over(env, settings, index_classes, over)?, settings)
+        Self::with(Node::open_over(env, settings, opening, over)?, settings)
     }
 
     fn with(node: Node, settings: &Settings) -> Result<Self, OpenError> {

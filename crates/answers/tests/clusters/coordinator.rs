@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ilion_coordinator::testing::{Shape, TestCluster};
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::RealEnv;
-use ilion_index::IndexClasses;
+use ilion_node::Opening;
 use ilion_query::{ClusterFacts, EngineStore, Store};
 use ilion_server::{ServerNode, ServerOptions};
 
@@ -57,7 +57,7 @@ fn replay(factor: u32) {
             small_pages(),
         )))
     };
-    let node = ServerNode::open_over(RealEnv::new(), &settings, IndexClasses::own(), over).unwrap();
+    let node = ServerNode::open_over(RealEnv::new(), &settings, Opening::default(), over).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     let address = server.address().to_string();
     all_answers_are_right(&address);

@@ -8,9 +8,8 @@ use std::time::Duration;
 use ilion_cluster::{Endpoint, Location};
 use ilion_engine::Engine;
 use ilion_env::RealEnv;
-use ilion_index::IndexClasses;
 use ilion_member::{InProcess, MemLogs, Member, MemberOptions, NewCluster};
-use ilion_node::OpenError;
+use ilion_node::{OpenError, Opening};
 use ilion_query::Store;
 use ilion_server::{ServerNode, ServerOptions};
 
@@ -62,7 +61,7 @@ fn open(number: u32, directory: &Path, logs: &MemLogs, peers: &InProcess) -> Ope
         member = Some(joined);
         Ok(Arc::new(store))
     };
-    let node = ServerNode::open_over(RealEnv::new(), &settings, IndexClasses::own(), over).unwrap();
+    let node = ServerNode::open_over(RealEnv::new(), &settings, Opening::default(), over).unwrap();
     let member = member.unwrap();
     Opened { node, member }
 }

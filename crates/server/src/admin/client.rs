@@ -39,6 +39,9 @@ pub enum ClientError {
         "the node refused: {0}; give the role and its password (--username, --password-file), or its token (--admin-token-file)"
     )]
     Unknown(String),
+    /// The node is starting, and says how far it is.
+    #[error("{0}")]
+    Starting(String),
     /// The node refused the request, for this reason.
     #[error("the node refused: {0}")]
     Refused(String),
@@ -237,6 +240,7 @@ impl AdminClient {
         Err(match status {
             401 => ClientError::Unknown(reason.to_owned()),
             500 => ClientError::Failed(reason.to_owned()),
+            503 => ClientError::Starting(reason.to_owned()),
             _ => ClientError::Refused(reason.to_owned()),
         })
     }

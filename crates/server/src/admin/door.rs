@@ -59,7 +59,8 @@ impl DoorOptions {
                 timeout: settings.admin_timeout,
                 encryption: encryption
                     .map(|options| Encryption::load(env, options))
-                    .transpose()?,
+                    .transpose()?
+                    .map(Arc::new),
                 certificate_logins: CertificateLogins::of(settings),
             },
         })
@@ -75,6 +76,11 @@ impl DoorOptions {
                 certificate_logins: None,
             },
         }
+    }
+
+    /// How connections are served, for a door that is open before this one.
+    pub(super) fn serving(&self) -> Serving {
+        self.serving.clone()
     }
 
     /// True if requests are encrypted.

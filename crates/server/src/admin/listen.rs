@@ -91,10 +91,11 @@ pub(super) async fn serve(listener: TcpListener, router: Router, how: Serving) {
 }
 
 /// How connections are served.
+#[derive(Clone)]
 pub(super) struct Serving {
     pub timeout: Duration,
     /// `None` if connections are not encrypted.
-    pub encryption: Option<Encryption>,
+    pub encryption: Option<Arc<Encryption>>,
     /// `None` if certificates are not used for logins.
     pub certificate_logins: Option<CertificateLogins>,
 }

@@ -51,7 +51,7 @@
 //! | `GET /admin/changes/consumers` | progress of named consumers; JSON: [`ConsumersReport`] |
 //! | `POST /admin/changes/release` | `?before=p`, optional: removes segments that all of them have processed; JSON: [`ReleaseReport`] |
 //! | `POST /admin/changes/forget` | `?consumer=c`: forgets the consumer |
-//! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
+//! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503 with the reason. While the node starts, every other request gets 503 with what it does. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //! | `POST /admin/refresh` | `?keyspace=k&table=t`: SSTables that were placed in the directory of the table; JSON: [`ImportReport`] |
@@ -90,6 +90,7 @@ mod rewrite;
 mod ring;
 mod settings;
 mod snapshots;
+pub(crate) mod starting;
 mod statements;
 mod table_metrics;
 mod table_stats;
