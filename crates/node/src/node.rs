@@ -68,12 +68,35 @@ impl Node {
         index_classes: IndexClasses,
         over: impl FnOnce(&Arc<Engine>, Arc<dyn Store>) -> Result<Arc<dyn Store>, OpenError>,
     ) -> Result<Self, OpenError> {
+        let adjust = |options| EngineOptions {
+            index_classes,
+            ..options
+        };
+        Self::open_adjusted(env, settings, adjust, over)
+    }
+
+    /// As [`Self::open`], but without compactions in the background: SSTables stay as they are until a statement changes them.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_without_compactions(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, OpenError> {
+        refused_alone(settings).map_err(OpenError::Settings)?;
+        let adjust = |options| EngineOptions {
+            is_compacting: false,
+            ..options
+        };
+        Self::open_adjusted(env, settings, adjust, |_, store| Ok(store))
+    }
+
+    fn open_adjusted(
+        env: Arc<dyn Env>,
+        settings: &Settings,
+        adjust: impl FnOnce(EngineOptions) -> EngineOptions,
+        over: impl FnOnce(&Arc<Engine>, Arc<dyn Store>) -> Result<Arc<dyn Store>, OpenError>,
+    ) -> Result<Self, OpenError> {
         check_access(settings)?;
         check_log_options(settings).map_err(OpenError::Settings)?;
-        let options = EngineOptions {
-            index_classes,
-            ..engine_options(&*env, settings).map_err(OpenError::Settings)?
-        };
+        let options = adjust(engine_options(&*env, settings).map_err(OpenError::Settings)?);
         let engine = Arc::new(Engine::open(env, options)?);
         let nobody = ClusterFacts {
             name: settings.cluster_name.clone(),
