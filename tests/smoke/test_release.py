@@ -190,9 +190,16 @@ def test_a_key_of_no_known_tool_is_refused(tmp_path):
     assert "is no key of minisign, ssh or gpg" in fails(ROOT, "--sign", tmp_path / "files", tmp_path / "key")
 
 
-def test_a_checkout_with_changes_makes_no_release(sources):
-    subprocess.run(["git", "init", "--quiet", sources], check=True)
+def test_a_release_is_refused_before_the_build(sources, tmp_path):
+    git = ["git", "-C", sources, "-c", "user.name=nobody", "-c", "user.email=nobody@example"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
     assert "has changes that are not committed" in fails(sources)
+    subprocess.run([*git, "add", "--all"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--message", "all"], check=True)
+    assert "HEAD does not have the tag v1.2.3" in fails(sources, "--tag", "v1.2.3")
+    (tmp_path / "key").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\n")
+    assert "ssh-keygen cannot sign with the key" in fails(sources, "--key", tmp_path / "key")
+    assert "there is no kind rpm" in fails(sources, "--only", "rpm")
 
 
 def sbom_of(crates):
