@@ -93,6 +93,9 @@ pub fn open_sstables(
             some_of(&assigned.others)
         ));
     }
+    if env.exists(&folder.join("commitlog")) {
+        notes.push("the commit log is not read: rows that were not flushed are missing".to_owned());
+    }
     for (index, table) in tables.iter().enumerate() {
         match assigned.of_tables.get(&index) {
             Some(directory) => link_all(env, &linked, directory, table, settings.partitioner)?,

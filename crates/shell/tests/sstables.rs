@@ -184,6 +184,7 @@ fn several_tables_of_a_data_directory_are_read_together() {
     let notes = opened.notes.join("\n");
     assert!(notes.contains("left out: CREATE INDEX names"), "{notes}");
     assert!(notes.contains("no SSTables: shop.unused"), "{notes}");
+    assert!(notes.contains("the commit log is not read"), "{notes}");
     assert!(
         notes.contains("not of a table of the schema: /ilion/data/system"),
         "{notes}"
