@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 import time
@@ -280,6 +281,27 @@ def test_a_directory_needs_no_server(binary, tmp_path):
     )
     assert "kept" in run("SELECT * FROM ks.t;")
     assert "one row by its primary key" in run("EXPLAIN ANALYZE SELECT * FROM ks.t WHERE k = 1;")
+
+
+def test_files_of_cassandra_are_read_with_a_schema(binary, tmp_path):
+    case = pathlib.Path(__file__).parents[2] / "crates/sstable/testdata/static_columns-nb"
+
+    def run(*words):
+        command = [binary, "cql", *words, "--format", "csv", "-e", "SELECT count(*) FROM fx.static_columns WHERE pk = 'p1'"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECS)
+        return done.returncode, done.stdout.splitlines()[1:], done.stderr
+
+    # The schema is found in the folder.
+    assert run("--sstables", case) == (0, ["4"], "")
+    table = case / "fx" / "static_columns"
+    code, _, errors = run("--sstables", table)
+    assert code == 1 and "--schema FILE" in errors, errors
+    schema = tmp_path / "schema.cql"
+    schema.write_text((case / "describe.cql").read_text() + "CREATE INDEX i ON fx.static_columns (v);")
+    code, rows, errors = run("--sstables", table, "--schema", schema)
+    assert (code, rows) == (0, ["4"])
+    assert errors == "note: left out: CREATE INDEX i ON fx.static_columns (v)\n"
+    assert run("--sstables", table, "--data", tmp_path)[0] == 2
 
 
 @pytest.fixture

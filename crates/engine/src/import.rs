@@ -15,11 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ilion_env::Env;
 use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 use ilion_sstable::{
     CommitLogInterval, Component, Descriptor, Statistics, Transaction, TransactionKind, read_component,
     verify, write_component,
 };
+use ilion_types::Partitioner;
 
 use crate::link::{copy, link_or_copy};
 use crate::live_sstable::LiveSSTable;
@@ -217,20 +219,34 @@ pub(crate) fn check(
     }
 }
 
+/// Returns the Statistics.db of an SSTable whose columns fit the table. No rows are read. `partitioner` is that of the node.
+///
+/// # Errors
+/// The SSTable is one of another table or version, its Statistics.db is damaged, or the operating system returned an error.
+pub fn check_fit(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    table: &TableSchema,
+    partitioner: Partitioner,
+) -> Result<Statistics> {
+    descriptor.version.check_readable()?;
+    let path = descriptor.path(&Component::Statistics);
+    let bytes = read_component(env, descriptor, &Component::Statistics)?
+        .ok_or_else(|| Error::Refused(format!("{} is not there", path.display())))?;
+    let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
+    fit::check(&statistics, table, table.partitioner(partitioner)).map_err(Error::Refused)?;
+    Ok(statistics)
+}
+
 fn statistics_of(
     shared: &Shared,
     table: &TableSchema,
     descriptor: &Descriptor,
     on_progress: verify::OnProgress<'_>,
 ) -> Result<Statistics> {
-    descriptor.version.check_readable()?;
     let env = &*shared.env;
-    let path = descriptor.path(&Component::Statistics);
-    let bytes = read_component(env, descriptor, &Component::Statistics)?
-        .ok_or_else(|| Error::Refused(format!("{} is not there", path.display())))?;
-    let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
     // Checked first, since the next check reads all rows.
-    fit::check(&statistics, table, table.partitioner(shared.options.partitioner)).map_err(Error::Refused)?;
+    let statistics = check_fit(env, descriptor, table, shared.options.partitioner)?;
     let verification = verify::verify(env, descriptor, on_progress)?;
     let findings = &verification.findings;
     if let Some(first) = findings.kept().first() {

@@ -167,7 +167,7 @@ pub use faults::SetAside;
 pub use ilion_compaction::MajorOutput;
 pub use ilion_rows::Granularity;
 pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SSTableVersion};
-pub use import::{ImportReport, ImportSource};
+pub use import::{ImportReport, ImportSource, check_fit};
 pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SSTableIndexFacts};
 pub use large::LargeLimits;
 pub use load::Load;

@@ -10,6 +10,7 @@
 //! | `door` | the traits: [`Env`], [`ReadFile`], [`WriteFile`], [`SyncFile`], [`FileLock`] |
 //! | `real` | [`RealEnv`], the operating system |
 //! | `mem` | [`MemEnv`], a disk in memory that can crash and tear |
+//! | `linked` | [`LinkedEnv`], a directory in memory with links to files of another `Env`, which are only read |
 //! | `fault` | [`FaultEnv`] and its [`Rule`]s, over any other `Env` |
 //! | `account` | totals per [`FileKind`], [`RequestIo`] per request, and each I/O of a traced request |
 //! | `request_io` | [`RequestIo`]: reads, writes and syncs, and their duration; [`IoVerb`] |
@@ -49,6 +50,7 @@ mod fault;
 mod file_kind;
 mod ids;
 mod large_pages;
+mod linked;
 mod mapped_writes;
 mod mem;
 mod page_memory;
@@ -74,6 +76,7 @@ pub use fault::{Effect, FaultEnv, Operation, Rule, RuleError};
 pub use file_kind::FileKind;
 pub use ids::Ids;
 pub use large_pages::use_small_pages;
+pub use linked::LinkedEnv;
 pub use mem::{CrashRule, MemEnv, Moment, SyncEvent};
 pub use page_memory::{PAGE_BYTES, PageBudget, PageMemory};
 pub use real::RealEnv;

@@ -49,6 +49,10 @@ pub enum Error {
     /// The result has more rows than the one that was expected.
     #[error("the result has more than one row")]
     SeveralRows,
+    /// A row as a whole is no value of a type that implements `Deserialize`: a field has no column, for example.
+    #[cfg(feature = "serde")]
+    #[error("the row does not fit: {0}")]
+    Row(String),
     /// A column of a result does not exist, or has another type than requested.
     #[error("column {name}: {problem}")]
     Column {

@@ -148,7 +148,7 @@ impl FromValue for SystemTime {
 
 /// The elements of a list, set or vector, or the components of a tuple or user type, each with its type. Fails with a value of another
 /// type.
-fn elements(ty: &CqlType, value: Value) -> Result<Vec<(&CqlType, Value)>, Value> {
+pub(crate) fn elements(ty: &CqlType, value: Value) -> Result<Vec<(&CqlType, Value)>, Value> {
     match (value, ty) {
         (Value::Null, CqlType::List { .. } | CqlType::Set { .. }) => Ok(Vec::new()),
         (Value::List(values), CqlType::List { element, .. })
@@ -174,10 +174,10 @@ fn components(ty: &CqlType, value: Value) -> Result<Vec<(&CqlType, Value)>, Valu
 }
 
 /// A key or value of a map, with its type.
-type Typed<'t> = (&'t CqlType, Value);
+pub(crate) type Typed<'t> = (&'t CqlType, Value);
 
 /// The entries of a map, or the fields of a user type by name.
-fn entries(ty: &CqlType, value: Value) -> Result<Vec<(Typed<'_>, Typed<'_>)>, Value> {
+pub(crate) fn entries(ty: &CqlType, value: Value) -> Result<Vec<(Typed<'_>, Typed<'_>)>, Value> {
     match (value, ty) {
         (Value::Null, CqlType::Map { .. }) => Ok(Vec::new()),
         (Value::Map(entries), CqlType::Map { key, value, .. }) => Ok(entries

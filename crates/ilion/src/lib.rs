@@ -23,7 +23,7 @@
 //!
 //! The feature `program`, which is on by default, is for the program `ilion`: server, shell, backups, clusters on Kafka, tools. A program
 //! that embeds the library does without: `ilion = { version = "0.1", default-features = false, features = ["derive"] }`. With the feature
-//! `async` there is an interface for tasks of tokio.
+//! `async` there is an interface for tasks of tokio, and with `serde` rows are read as types that implement `Deserialize`.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -38,6 +38,7 @@
 //! | `to_value` | [`ToValue`]: Rust values as bind values |
 //! | `from_value` | [`FromValue`]: columns as Rust values |
 //! | `from_row` | [`FromRow`]: rows as Rust values |
+//! | `deserialize` | rows as types with serde's `Deserialize` (feature `serde`) |
 //! | `tuples` | a macro for what tuples of each length need |
 //! | `calendar` | [`Date`], [`Time`] |
 //! | `error` | [`Error`] |
@@ -52,6 +53,8 @@ mod batch;
 mod calendar;
 mod column;
 mod database;
+#[cfg(feature = "serde")]
+mod deserialize;
 mod embedded_settings;
 mod error;
 mod from_row;

@@ -226,6 +226,12 @@ impl Row {
             .collect()
     }
 
+    /// The type and the value of a column that exists.
+    #[cfg(feature = "serde")]
+    pub(crate) fn typed(&self, index: usize) -> Result<(&CqlType, Value), Error> {
+        Ok((&self.columns[index].ty, self.value_at(index)?))
+    }
+
     fn value_at(&self, index: usize) -> Result<Value, Error> {
         let column = &self.columns[index];
         let Some(bytes) = self.cells_at().nth(index).flatten() else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::bounded;
 use ilion_commitlog::ReplayProgress;
-use ilion_engine::{Engine, EngineOptions};
+use ilion_engine::Engine;
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
@@ -41,6 +41,8 @@ pub struct Node {
 pub struct Opening {
     /// The classes for `CREATE CUSTOM INDEX`.
     pub index_classes: IndexClasses,
+    /// If false, SSTables stay as they are until a statement changes them.
+    pub is_compacting: bool,
     /// Told how far the replay of the commit log is.
     pub progress: Arc<ReplayProgress>,
 }
@@ -49,6 +51,7 @@ impl Default for Opening {
     fn default() -> Self {
         Self {
             index_classes: IndexClasses::own(),
+            is_compacting: true,
             progress: Arc::default(),
         }
     }
@@ -84,10 +87,9 @@ impl Node {
     ) -> Result<Self, OpenError> {
         check_access(settings)?;
         check_log_options(settings).map_err(OpenError::Settings)?;
-        let mut options = EngineOptions {
-            index_classes: opening.index_classes,
-            ..engine_options(&*env, settings).map_err(OpenError::Settings)?
-        };
+        let mut options = engine_options(&*env, settings).map_err(OpenError::Settings)?;
+        options.index_classes = opening.index_classes;
+        options.is_compacting &= opening.is_compacting;
         options.commit_log.progress = opening.progress;
         let engine = Arc::new(Engine::open(env, options)?);
         let nobody = ClusterFacts {

@@ -18,16 +18,22 @@ const DEFAULT_PORT: u16 = 9042;
 )]
 pub struct ShellArgs {
     /// The server, as HOST, HOST:PORT or `[IPV6]:PORT` [default: 127.0.0.1:9042].
-    #[arg(value_name = "HOST[:PORT]", conflicts_with = "data")]
+    #[arg(value_name = "HOST[:PORT]", conflicts_with = "local")]
     pub host: Option<String>,
     /// The server's port, as cqlsh has it [default: 9042].
     #[arg(value_name = "PORT", requires = "host")]
     pub port: Option<u16>,
     /// Executes in this process, on a data directory that no node has open; created if absent.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", group = "local")]
     pub data: Option<PathBuf>,
-    /// With --data: a setting by its name in the settings file; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", requires = "data")]
+    /// Reads the SSTables in this folder, in this process, and changes nothing in it: a data directory, a snapshot, or any copy of them.
+    #[arg(long, value_name = "DIR", group = "local")]
+    pub sstables: Option<PathBuf>,
+    /// With --sstables: the statements that create the tables [default: schema.cql in the folder].
+    #[arg(long, value_name = "FILE", requires = "sstables")]
+    pub schema: Option<PathBuf>,
+    /// With --data or --sstables: a setting by its name in the settings file; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "local")]
     pub set: Vec<String>,
     /// Executes these statements and commands, and ends.
     #[arg(short, long, value_name = "STATEMENT", conflicts_with = "file")]
@@ -39,13 +45,13 @@ pub struct ShellArgs {
     #[arg(short, long, value_name = "NAME")]
     pub keyspace: Option<String>,
     /// The role to log in as.
-    #[arg(short, long, value_name = "ROLE", conflicts_with = "data")]
+    #[arg(short, long, value_name = "ROLE", conflicts_with = "local")]
     pub username: Option<String>,
     /// Its password [default: that of the variable ILION_PASSWORD; without that, it is asked for].
     #[arg(short, long, requires = "username")]
     pub password: Option<String>,
     /// Encrypts the connection (TLS), and trusts servers whose certificate was issued by one in this PEM file.
-    #[arg(long, value_name = "FILE", value_parser = Trust::read, conflicts_with = "data")]
+    #[arg(long, value_name = "FILE", value_parser = Trust::read, conflicts_with = "local")]
     pub tls_ca: Option<Trust>,
     /// How rows are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]

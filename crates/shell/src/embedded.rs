@@ -30,12 +30,18 @@ impl Embedded {
     /// # Errors
     /// The directory is in use, damaged or belongs to another cluster, or the operating system refuses.
     pub fn open(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, OpenError> {
-        Ok(Self {
-            node: Node::open(env, settings)?,
+        let node = Node::open(env, settings)?;
+        Ok(Self::of(node, settings.directory.display().to_string()))
+    }
+
+    /// A session on an open node. `directory` is for people.
+    pub(crate) fn of(node: Node, directory: String) -> Self {
+        Self {
+            node,
             client: ClientState::default(),
-            directory: settings.directory.display().to_string(),
+            directory,
             prepared: None,
-        })
+        }
     }
 
     /// Executes, waits until writes are durable, and counts the costs for `system_views.statements`.

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `args`, `run` | the command line, and the shell as a program |
 //! | `session`, `remote`, `embedded` | where statements are executed |
+//! | `sstables`, `read_only` | a folder of SSTables with a schema; a session that only reads |
 //! | `flight` | many writes under way on one connection |
 //! | `script` | scripts to statements |
 //! | `shell`, `answers` | executing scripts; executing a statement and printing its answer page by page |
@@ -47,12 +48,14 @@ mod number_text;
 mod output;
 mod paths;
 mod quotes;
+mod read_only;
 mod remote;
 mod run;
 mod run_command;
 mod script;
 mod session;
 mod shell;
+mod sstables;
 mod table;
 mod trace;
 
@@ -60,7 +63,9 @@ pub use args::ShellArgs;
 pub use embedded::Embedded;
 pub use format::Format;
 pub use output::Output;
+pub use read_only::ReadOnly;
 pub use remote::Remote;
 pub use run::{Ended, run};
 pub use session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget, WriteRow};
 pub use shell::{Flow, PAGE_ROWS, Shell, ShellSettings};
+pub use sstables::{SSTables, open_sstables};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ilion_env::Env;
-use ilion_settings::Loaded;
+use ilion_settings::{Loaded, Settings};
 
 use crate::args::ShellArgs;
 use crate::editor::edit;
@@ -18,6 +18,7 @@ use crate::paths::FileReader;
 use crate::remote::Remote;
 use crate::session::{How, Session};
 use crate::shell::{PAGE_ROWS, Shell, ShellSettings};
+use crate::sstables::open_sstables;
 
 /// Rows in a page for output to programs, which is the same for any size.
 const LARGE_PAGE_ROWS: u32 = 5000;
@@ -85,6 +86,9 @@ fn open(args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Box<dyn Session>
     if let Some(directory) = &args.data {
         return open_directory(directory, &args.set, env);
     }
+    if let Some(folder) = &args.sstables {
+        return open_folder(folder, args, env);
+    }
     let password = match (&args.username, &args.password) {
         (Some(_), None) => Some(password()?),
         (_, password) => password.clone(),
@@ -101,24 +105,49 @@ fn password() -> anyhow::Result<String> {
     }
 }
 
+/// The settings of a session in this process.
+fn embedded_settings(assignments: &[String]) -> anyhow::Result<Settings> {
+    let mut loaded = Loaded::default();
+    for assignment in assignments {
+        loaded.set_assignment(assignment)?;
+    }
+    // A long read delays no other client.
+    Ok(Settings {
+        read_request_timeout: Duration::ZERO,
+        range_request_timeout: Duration::ZERO,
+        ..loaded.settings
+    })
+}
+
 fn open_directory(
     directory: &Path,
     assignments: &[String],
     env: &Arc<dyn Env>,
 ) -> anyhow::Result<Box<dyn Session>> {
-    let mut loaded = Loaded::default();
-    for assignment in assignments {
-        loaded.set_assignment(assignment)?;
-    }
-    let mut settings = loaded.settings;
-    settings.directory = directory.to_path_buf();
-    // A long read delays no other client.
-    settings.read_request_timeout = Duration::ZERO;
-    settings.range_request_timeout = Duration::ZERO;
+    let settings = Settings {
+        directory: directory.to_path_buf(),
+        ..embedded_settings(assignments)?
+    };
     let session = Embedded::open(env.clone(), &settings);
     Ok(Box::new(
         session.with_context(|| format!("opening {}", directory.display()))?,
     ))
+}
+
+fn open_folder(folder: &Path, args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Box<dyn Session>> {
+    let default = folder.join("schema.cql");
+    let schema = args.schema.as_ref().unwrap_or(&default);
+    if args.schema.is_none() && !env.exists(schema) {
+        anyhow::bail!(
+            "there is no {}: give the statements that create the tables by --schema FILE",
+            schema.display()
+        );
+    }
+    let opened = open_sstables(env, folder, schema, &embedded_settings(&args.set)?)?;
+    for note in &opened.notes {
+        eprintln!("note: {note}");
+    }
+    Ok(Box::new(opened.session))
 }
 
 /// Enters the keyspace of the arguments.
