@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_cluster::{Endpoint, FEATURE_LEVEL_MAX, Location};
-use ilion_coordinator::ReadOptions;
+use ilion_coordinator::{PageSize, ReadOptions};
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::turns::Turns;
 use ilion_env::{CrashRule, MemEnv, Seeded};
@@ -256,7 +256,8 @@ impl SimNode {
 
     /// Makes the power fail at one of the next syncs, in the middle of a step, unless [`Self::recover`] is called before.
     pub fn endanger(&self, random: &mut Seeded) {
-        let (left, rule) = (AtomicU64::new(random.below(12)), rule(random));
+        let syncs = 1 + random.below(12);
+        let (left, rule) = (AtomicU64::new(random.below(syncs)), rule(random));
         let (lost_power, logs) = (self.lost_power.clone(), self.logs.clone());
         self.env.on_sync(move |env, _| {
             if left.fetch_sub(1, Relaxed) == 0 {
@@ -406,7 +407,14 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
         Err(error) => begun.lock().failure = Some(error.to_string()),
         Ok(number) => {
             cluster.peers.add(number, &member);
-            let store = member.store(Arc::new(cluster.peers.readers.clone()), ReadOptions::default());
+            let options = ReadOptions {
+                page_first: PageSize {
+                    rows: 4,
+                    bytes: 64 << 10,
+                },
+                ..ReadOptions::default()
+            };
+            let store = member.store(Arc::new(cluster.peers.readers.clone()), options);
             let process = Process {
                 cluster: QueryProcessor::new(Arc::new(store), QueryOptions::default()),
                 local,

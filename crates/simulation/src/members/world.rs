@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ilion_cluster::ClusterState;
-use ilion_env::turns::Turns;
+use ilion_env::turns::{TaskId, Turns};
 use ilion_env::{Env as _, MemEnv, Seeded};
 use ilion_histories::Violation;
 use ilion_member::InProcess;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::command::{CELLS, COUNTER, Command, REGISTERS, own_cells};
 use crate::history::{History, Ran};
 use crate::log::{LogFaults, Side};
-use crate::members::logs::ClusterLogs;
+use crate::members::logs::{ClusterLogs, Lateness};
 use crate::members::node::{Cluster, SimNode, Standing};
 use crate::members::ring_work::RingWork;
 use crate::members::{shown, statements};
@@ -23,8 +23,10 @@ use crate::request::{Reply, Request};
 
 /// At the beginning. Half of the runs have one node more, which may leave.
 const NODES: usize = 3;
-const CLIENTS: usize = 4;
+const CLIENTS: usize = 6;
 const TABLETS: u32 = 4;
+/// Maximum number of requests and answers of logs that are delivered in a step.
+const DELIVERIES_MAX: u64 = 6;
 /// The longest step; while the cluster comes to rest, so that nodes catch up with their logs; and when the tables are made and the last
 /// values are read: so little time passes that no request times out.
 const STEP_MICROS: u64 = 6000;
@@ -34,6 +36,8 @@ const SLOW_MICROS: u64 = 600;
 const STEPS_TO_REST: u64 = 100_000;
 /// Maximum time in which a cluster must come to rest. A node that needs longer waits for a timeout.
 const MICROS_TO_REST: i64 = 60_000_000;
+/// The longest time by which an answer of a log is late, or its new records at a reader.
+const LATE_MICROS: u64 = 300_000;
 /// Several times `finish_batches_after` of the members.
 const FINISH_MICROS: i64 = 1_500_000;
 /// States that are kept to be compared.
@@ -47,8 +51,12 @@ pub(super) struct World {
     pub random: Seeded,
     pub cluster: Cluster,
     pub nodes: Vec<SimNode>,
+    /// How many nodes have each row: three in half of the runs, two or one in the others.
+    pub replicas: usize,
     pub history: History,
     replies: Replies,
+    /// Requests that changed something, and whose clients have not looked at it yet.
+    changed: Vec<Request>,
     /// Why the last request without an outcome has none.
     last_error: Option<String>,
     pub ring_work: Option<RingWork>,
@@ -70,6 +78,7 @@ impl World {
         let seed = plan.seed;
         let mut random = Seeded::new(seed);
         let nodes = NODES + random.below(2) as usize;
+        let replicas = [3, 3, 2, 1][random.below(4) as usize];
         let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
         let cluster = Cluster {
             turns: Turns::default(),
@@ -83,11 +92,13 @@ impl World {
         let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env, None, are_old));
         Self {
             nodes: nodes.collect(),
+            replicas,
             plan,
             cluster,
             random,
             history: History::default(),
             replies: Replies::default(),
+            changed: Vec::new(),
             last_error: None,
             ring_work: None,
             next_value: 1,
@@ -105,18 +116,18 @@ impl World {
             world.nodes.iter().all(|node| node.process().is_some())
         })?;
         self.step_micros_max = SLOW_MICROS;
-        for text in statements::SCHEMA {
+        for text in statements::schema(self.replicas) {
             let Some(process) = self.nodes[0].process() else {
                 return Err(Violation("begin: a node has ended".to_owned()));
             };
             let done: Arc<Mutex<Option<_>>> = Arc::default();
-            let of_task = done.clone();
+            let (of_task, of_client) = (done.clone(), text.clone());
             let body = move || {
-                let result = statements::run(&process, text, &[], Consistency::QUORUM);
+                let result = statements::run(&process, &of_client, &[], Consistency::QUORUM);
                 *of_task.lock() = Some(result.map(drop));
             };
             self.cluster.spawn("schema", body);
-            self.rest(text, |_| done.lock().is_some())?;
+            self.rest(&text, |_| done.lock().is_some())?;
             if let Some(Err(error)) = done.lock().take() {
                 return Err(Violation(format!("{text}: {error}")));
             }
@@ -134,6 +145,8 @@ impl World {
             duplicate_micros_max: 1_000_000,
             keeps_order: true,
         });
+        let lateness = self.choose_lateness();
+        self.cluster.logs.set_lateness(lateness);
         self.step_micros_max = STEP_MICROS;
         for node in &self.nodes {
             let hour = 3_600_000_000;
@@ -143,6 +156,17 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// How often something is late in this run: never, seldom or often.
+    fn choose_lateness(&mut self) -> Lateness {
+        let may_be = self.plan.has(Fault::Lateness);
+        let mut choose = || [0, 12, 3][self.random.below(3) as usize] * u64::from(may_be);
+        Lateness {
+            answers: choose(),
+            deliveries: choose(),
+            micros_max: LATE_MICROS,
+        }
     }
 
     /// Takes steps without crashes until `is_so` returns true.
@@ -182,9 +206,10 @@ impl World {
     fn go_on(&mut self) -> Result<(), Violation> {
         self.pass_time();
         let node = self.choose_place();
+        self.changed.clear();
         match self.random.below(10) {
-            0..6 => self.turn(None)?,
-            6..9 => drop(self.cluster.logs.step()),
+            0..6 => self.turn(false)?,
+            6..9 => self.deliver(),
             _ => self.nodes[node].work(&mut self.random),
         }
         self.look()
@@ -204,48 +229,89 @@ impl World {
         self.end_outages();
     }
 
-    /// Gives a random task its turn. The node `in_danger` may lose its power meanwhile.
-    fn turn(&mut self, in_danger: Option<usize>) -> Result<(), Violation> {
-        let tasks = self.cluster.turns.tasks();
+    /// Logs take some requests, and some of their answers arrive.
+    fn deliver(&mut self) {
+        for _ in 0..=self.random.below(DELIVERIES_MAX) {
+            self.cluster.logs.step();
+        }
+    }
+
+    /// A random task. Half of the turns are for the threads that follow logs: most others wait for them.
+    fn choose_task(&mut self) -> Option<TaskId> {
+        let mut tasks = self.cluster.turns.tasks();
+        if self.random.one_in(2) {
+            let names = self.cluster.turns.names();
+            let mut names = names.iter();
+            tasks.retain(|_| names.next().is_some_and(|name| name == "ilion-follower"));
+        }
         let chosen = self.random.below(tasks.len() as u64) as usize;
-        let Some(task) = tasks.get(chosen) else {
+        tasks.get(chosen).copied()
+    }
+
+    /// Gives a random task its turn. If the turn is dangerous, the node of the task may lose its power meanwhile.
+    fn turn(&mut self, is_dangerous: bool) -> Result<(), Violation> {
+        let Some(task) = self.choose_task() else {
             return Ok(());
         };
-        if let Some(node) = in_danger {
-            self.nodes[node].endanger(&mut self.random);
+        if is_dangerous {
+            // The node of this task is the only one that writes to its disk in this turn.
+            for node in self.nodes.iter().filter(|node| !node.is_gone()) {
+                node.endanger(&mut self.random);
+            }
         }
-        let done = self.cluster.turns.run(*task);
+        let done = self.cluster.turns.run(task);
         self.recover();
         done.map_err(Violation)
     }
 
     pub fn step(&mut self) -> Result<(), Violation> {
         let node = self.choose_place();
-        let in_danger = self.random.one_in(60).then_some(node);
-        let in_danger = in_danger.filter(|_| self.plan.has(Fault::PowerLoss));
+        let is_dangerous = self.random.one_in(120) && self.plan.has(Fault::PowerLoss);
         self.pass_time();
         match self.random.below(400) {
-            0..30 => self.ask(node),
-            30..130 => drop(self.cluster.logs.step()),
-            130..350 => self.turn(in_danger)?,
-            350..389 => {
-                if in_danger.is_some() {
+            0..40 => self.ask(node),
+            40..130 => self.deliver(),
+            130..350 => self.turn(is_dangerous)?,
+            350..382 => {
+                if is_dangerous {
                     self.nodes[node].endanger(&mut self.random);
                 }
                 self.nodes[node].work(&mut self.random);
                 self.recover();
             }
-            389 | 390 => self.lose_power(node),
-            391 if self.plan.has(Fault::Isolation) => {
+            382 if self.random.one_in(4) => self.lose_all_power(),
+            382 => self.lose_power(node),
+            384 if self.plan.has(Fault::Isolation) => {
                 self.cluster.logs.isolate(self.random.next_u64());
                 self.history.ran.isolations += 1;
             }
-            392..395 if self.plan.has(Fault::Ring) => self.change_ring(),
-            395 | 396 => self.nodes[node].logs().talk_to(Side::Isolated),
-            397 if self.plan.has(Fault::FullDisk) => self.fill_disk(node),
+            385..388 if self.plan.has(Fault::Ring) => self.change_ring(),
+            388 | 389 => self.nodes[node].logs().talk_to(Side::Isolated),
+            390 if self.plan.has(Fault::FullDisk) => self.fill_disk(node),
             _ => self.heal(),
         }
-        self.look()
+        self.look()?;
+        self.look_at_changes();
+        Ok(())
+    }
+
+    /// Half of the clients read at once what they have changed, through any node.
+    fn look_at_changes(&mut self) {
+        for request in std::mem::take(&mut self.changed) {
+            let read = match request {
+                _ if self.random.one_in(2) => continue,
+                Request::Change(Command::Write(key, _) | Command::CompareAndSet(key, ..)) => {
+                    Request::Register(key)
+                }
+                Request::Change(Command::Add(key, _)) => Request::Counter(key),
+                Request::Change(Command::Batch(keys, _)) => {
+                    Request::Register(keys[self.random.below(2) as usize])
+                }
+                _ => continue,
+            };
+            let node = self.choose_place();
+            self.send(node, read);
+        }
     }
 
     fn heal(&mut self) {
@@ -280,7 +346,7 @@ impl World {
     /// Takes the answers of clients. Checks that the next node follows its logs, and agrees with others on the state of the cluster.
     fn look(&mut self) -> Result<(), Violation> {
         for (client, (reply, error)) in std::mem::take(&mut *self.replies.lock()) {
-            self.history.answer(client, reply);
+            self.changed.extend(self.history.answer(client, reply));
             self.last_error = error.or(self.last_error.take());
         }
         // One node after another: all of them in each step would be a fifth of the time of a run.
@@ -382,6 +448,7 @@ impl World {
             6 => Request::Change(Command::Batch(own_cells(value), value)),
             7 if self.random.one_in(2) => Request::Nearest(CELLS[self.random.below(2) as usize]),
             7 => Request::Counter(COUNTER),
+            8 if self.random.one_in(2) => Request::Scan(1 + self.random.below(8) as u32),
             8 => Request::Register(CELLS[self.random.below(2) as usize]),
             _ => Request::Register(key),
         }
@@ -402,6 +469,7 @@ impl World {
                 world.history.waiting() == 0 && world.is_ring_at_rest() && world.places().iter().all(serves)
             })?;
             // Batches of lost coordinators are finished within this time.
+            self.step_micros_max = STEP_MICROS;
             let finished = self.now_micros() + FINISH_MICROS;
             self.rest("finishes batches", |world| world.now_micros() > finished)?;
             self.step_micros_max = SLOW_MICROS;
