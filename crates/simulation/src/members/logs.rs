@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_commitlog::{
@@ -22,13 +22,14 @@ const DELIVERED_MAX: u64 = 12;
 /// A process: its node and incarnation.
 type Sender = (u32, u32);
 
-/// How often answers and deliveries are late: one in this many; 0 is never.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Lateness {
-    pub answers: u64,
-    pub deliveries: u64,
-    /// They are late by less than this.
-    pub micros_max: u64,
+/// Answers and deliveries are late by less than this.
+const LATE_MICROS_MAX: u64 = 300_000;
+
+/// A process that waits for the answer of a log.
+struct Waiting {
+    sender: Sender,
+    way: Arc<Way>,
+    callback: AppendCallback,
 }
 
 /// The answer of a log on its way to its sender.
@@ -45,9 +46,8 @@ struct Inner {
     seed: u64,
     random: Seeded,
     faults: LogFaults,
-    lateness: Lateness,
     logs: BTreeMap<u32, SimLog>,
-    waiting: BTreeMap<(u32, Ticket), (Sender, AppendCallback)>,
+    waiting: BTreeMap<(u32, Ticket), Waiting>,
     /// Those of one log to one sender arrive in order.
     answered: Vec<Answered>,
     now_micros: i64,
@@ -67,12 +67,13 @@ impl Inner {
         let log = self.log(number);
         log.step();
         for (ticket, answer) in log.take_answers() {
-            if let Some((sender, callback)) = self.waiting.remove(&(number, ticket)) {
-                let due_micros = self.late_until(self.lateness.answers).unwrap_or(i64::MIN);
+            if let Some(waiting) = self.waiting.remove(&(number, ticket)) {
+                let late = self.late_until(&waiting.way.late_answers);
+                let due_micros = late.unwrap_or(i64::MIN);
                 self.answered.push(Answered {
                     log: number,
-                    sender,
-                    callback,
+                    sender: waiting.sender,
+                    callback: waiting.callback,
                     answer,
                     due_micros,
                 });
@@ -80,10 +81,11 @@ impl Inner {
         }
     }
 
-    /// Until when something is late; `None` if it is not. One in this many is.
-    fn late_until(&mut self, one_in: u64) -> Option<i64> {
+    /// Until when something is late; `None` if it is not. One in this many is, none if that is 0.
+    fn late_until(&mut self, one_in: &AtomicU64) -> Option<i64> {
+        let one_in = one_in.load(Relaxed);
         let is_late = one_in != 0 && self.random.one_in(one_in);
-        is_late.then(|| self.now_micros + self.random.below(self.lateness.micros_max) as i64)
+        is_late.then(|| self.now_micros + self.random.below(LATE_MICROS_MAX) as i64)
     }
 
     /// Takes one of the answers that can arrive now.
@@ -114,7 +116,6 @@ impl ClusterLogs {
             },
             logs: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            lateness: Lateness::default(),
             answered: Vec::new(),
             now_micros,
         })))
@@ -125,11 +126,6 @@ impl ClusterLogs {
         let mut inner = self.0.lock();
         inner.faults = faults;
         inner.logs.values_mut().for_each(|log| log.set_faults(faults));
-    }
-
-    /// Sets how often answers and deliveries are late from now on.
-    pub fn set_lateness(&self, lateness: Lateness) {
-        self.0.lock().lateness = lateness;
     }
 
     /// Advances the clock of the logs.
@@ -206,6 +202,9 @@ pub(super) struct NodeLogs {
 struct Way {
     has_no_power: AtomicBool,
     is_isolated: AtomicBool,
+    /// How often an answer is late, or the delivery of new records: one in this many; 0 is never.
+    late_answers: AtomicU64,
+    late_deliveries: AtomicU64,
 }
 
 impl NodeLogs {
@@ -224,6 +223,12 @@ impl NodeLogs {
     /// Sets which leaders it talks to.
     pub fn talk_to(&self, side: Side) {
         self.way.is_isolated.store(side == Side::Isolated, Relaxed);
+    }
+
+    /// Sets how often answers to it are late, and how often it gets new records late: one in this many, or never if that is 0.
+    pub fn be_late(&self, answers: u64, deliveries: u64) {
+        self.way.late_answers.store(answers, Relaxed);
+        self.way.late_deliveries.store(deliveries, Relaxed);
     }
 
     fn has_power(&self) -> bool {
@@ -245,8 +250,12 @@ impl SharedLogs for NodeLogs {
         }
         let mut inner = self.logs.0.lock();
         let ticket = inner.log(envelope.tablet).send(envelope, self.side());
-        let sender = (envelope.origin.node, envelope.origin.incarnation);
-        inner.waiting.insert((envelope.tablet, ticket), (sender, done));
+        let waiting = Waiting {
+            sender: (envelope.origin.node, envelope.origin.incarnation),
+            way: self.way.clone(),
+            callback: done,
+        };
+        inner.waiting.insert((envelope.tablet, ticket), waiting);
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
@@ -283,17 +292,17 @@ struct Tail {
 
 impl Tail {
     /// The offset below which records of a log have arrived: while they are late, only those that the log had before.
-    fn end_seen(late: &mut BTreeMap<u32, (i64, u64)>, inner: &mut Inner, number: u32, side: Side) -> u64 {
+    fn end_seen(late: &mut BTreeMap<u32, (i64, u64)>, inner: &mut Inner, number: u32, way: &NodeLogs) -> u64 {
         if let Some((until_micros, end)) = late.get(&number) {
             if inner.now_micros < *until_micros {
                 return *end;
             }
             late.remove(&number);
         }
-        let Some(until_micros) = inner.late_until(inner.lateness.deliveries) else {
+        let Some(until_micros) = inner.late_until(&way.way.late_deliveries) else {
             return u64::MAX;
         };
-        let end = inner.log(number).end(side).segment.0;
+        let end = inner.log(number).end(way.side()).segment.0;
         late.insert(number, (until_micros, end));
         end
     }
@@ -303,7 +312,7 @@ impl Tail {
         let side = self.way.side();
         let mut inner = self.way.logs.0.lock();
         let count = inner.random.below(DELIVERED_MAX);
-        let end = Self::end_seen(&mut self.late, &mut inner, number, side);
+        let end = Self::end_seen(&mut self.late, &mut inner, number, &self.way);
         let log = inner.log(number);
         for _ in 0..count {
             let Some(next) = self.next.get_mut(&number).filter(|next| **next < end) else {

@@ -66,6 +66,8 @@ pub(super) enum Standing {
     HasLeft,
     /// It is to replace a node that a late record has made look alive: it must start again.
     IsEarly,
+    /// It is to replace a node that has left meanwhile, since a late record asked for that: nobody needs it.
+    IsUseless,
     /// It stopped, or stopped to follow a tablet, for this reason.
     Halted(String),
 }
@@ -201,6 +203,7 @@ impl SimNode {
         match reason {
             Some(reason) if has_left(&reason) => Standing::HasLeft,
             Some(reason) if reason.contains("Cannot replace a live node") => Standing::IsEarly,
+            Some(reason) if reason.contains("to be replaced") => Standing::IsUseless,
             Some(reason) => Standing::Halted(reason),
             None => match member.facts().tablets.iter().find(|tablet| tablet.is_halted) {
                 Some(tablet) => Standing::Halted(format!("{tablet:?}")),

@@ -45,6 +45,7 @@ impl World {
     /// Goes on with the change that is under way.
     pub fn go_on_with_ring(&mut self) {
         match &self.ring_work {
+            Some(RingWork::Joins(place)) if self.nodes[*place].is_gone() => self.ring_work = None,
             Some(RingWork::Joins(place)) if self.nodes[*place].process().is_some() => {
                 self.history.ran.joins += 1;
                 self.ring_work = None;

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::command::{CELLS, COUNTER, Command, REGISTERS, own_cells};
 use crate::history::{History, Ran};
 use crate::log::{LogFaults, Side};
-use crate::members::logs::{ClusterLogs, Lateness};
+use crate::members::logs::ClusterLogs;
 use crate::members::node::{Cluster, SimNode, Standing};
 use crate::members::ring_work::RingWork;
 use crate::members::{shown, statements};
@@ -36,8 +36,6 @@ const SLOW_MICROS: u64 = 600;
 const STEPS_TO_REST: u64 = 100_000;
 /// Maximum time in which a cluster must come to rest. A node that needs longer waits for a timeout.
 const MICROS_TO_REST: i64 = 60_000_000;
-/// The longest time by which an answer of a log is late, or its new records at a reader.
-const LATE_MICROS: u64 = 300_000;
 /// Several times `finish_batches_after` of the members.
 const FINISH_MICROS: i64 = 1_500_000;
 /// States that are kept to be compared.
@@ -60,6 +58,8 @@ pub(super) struct World {
     /// Why the last request without an outcome has none.
     last_error: Option<String>,
     pub ring_work: Option<RingWork>,
+    /// The key that most clients want for a while, and the node that they ask.
+    focus: (u64, usize),
     next_value: u64,
     /// The longest step.
     step_micros_max: u64,
@@ -101,6 +101,7 @@ impl World {
             changed: Vec::new(),
             last_error: None,
             ring_work: None,
+            focus: (0, 0),
             next_value: 1,
             step_micros_max: STEP_MICROS,
             wanted: [0; REGISTERS as usize],
@@ -145,8 +146,7 @@ impl World {
             duplicate_micros_max: 1_000_000,
             keeps_order: true,
         });
-        let lateness = self.choose_lateness();
-        self.cluster.logs.set_lateness(lateness);
+        (0..self.nodes.len()).for_each(|place| self.choose_lateness(place));
         self.step_micros_max = STEP_MICROS;
         for node in &self.nodes {
             let hour = 3_600_000_000;
@@ -158,14 +158,11 @@ impl World {
         Ok(())
     }
 
-    /// How often something is late in this run: never, seldom or often.
-    fn choose_lateness(&mut self) -> Lateness {
-        let may_be = self.plan.has(Fault::Lateness);
-        let mut choose = || [0, 12, 3][self.random.below(3) as usize] * u64::from(may_be);
-        Lateness {
-            answers: choose(),
-            deliveries: choose(),
-            micros_max: LATE_MICROS,
+    /// Answers to a node, or what it reads, or both, are often late from now on, or not.
+    fn choose_lateness(&mut self, place: usize) {
+        let [answers, deliveries] = [(); 2].map(|()| [0, 3][self.random.below(2) as usize]);
+        if self.plan.has(Fault::Lateness) {
+            self.nodes[place].logs().be_late(answers, deliveries);
         }
     }
 
@@ -266,10 +263,10 @@ impl World {
 
     pub fn step(&mut self) -> Result<(), Violation> {
         let node = self.choose_place();
-        let is_dangerous = self.random.one_in(120) && self.plan.has(Fault::PowerLoss);
+        let is_dangerous = self.random.one_in(24) && self.plan.has(Fault::PowerLoss);
         self.pass_time();
         match self.random.below(400) {
-            0..40 => self.ask(node),
+            0..40 => self.ask(),
             40..130 => self.deliver(),
             130..350 => self.turn(is_dangerous)?,
             350..382 => {
@@ -281,6 +278,7 @@ impl World {
             }
             382 if self.random.one_in(4) => self.lose_all_power(),
             382 => self.lose_power(node),
+            383 => self.choose_lateness(node),
             384 if self.plan.has(Fault::Isolation) => {
                 self.cluster.logs.isolate(self.random.next_u64());
                 self.history.ran.isolations += 1;
@@ -309,7 +307,7 @@ impl World {
                 }
                 _ => continue,
             };
-            let node = self.choose_place();
+            let node = self.choose_asked();
             self.send(node, read);
         }
     }
@@ -368,6 +366,7 @@ impl World {
                 self.history.ran.leaves += 1;
             }
             Standing::IsEarly => self.nodes[place].restart(),
+            Standing::IsUseless => self.nodes[place].leave(),
             Standing::Halted(reason) => {
                 return Err(Violation(format!("halted: node {place}: {reason}")));
             }
@@ -398,10 +397,35 @@ impl World {
         Ok(())
     }
 
-    fn ask(&mut self, place: usize) {
+    /// The node that a client asks: half of them ask the same one for a while.
+    fn choose_asked(&mut self) -> usize {
+        match self.random.one_in(2) && self.nodes[self.focus.1].process().is_some() {
+            true => self.focus.1,
+            false => self.choose_place(),
+        }
+    }
+
+    /// A register or a cell: half of the clients want the same one for a while.
+    fn choose_key(&mut self, keys: &[u64]) -> u64 {
+        match keys.contains(&self.focus.0) && self.random.one_in(2) {
+            true => self.focus.0,
+            false => keys[self.random.below(keys.len() as u64) as usize],
+        }
+    }
+
+    fn choose_focus(&mut self) {
+        let keys = [0, 1, CELLS[0], CELLS[1]];
+        self.focus = (keys[self.random.below(4) as usize], self.choose_place());
+    }
+
+    fn ask(&mut self) {
         if self.history.waiting() >= CLIENTS {
             return;
         }
+        if self.random.one_in(10) {
+            self.choose_focus();
+        }
+        let place = self.choose_asked();
         let request = self.choose();
         if matches!(request, Request::Alter(_)) && !self.plan.has(Fault::Schema) {
             return;
@@ -432,7 +456,7 @@ impl World {
         if self.random.one_in(8) {
             return Request::Alter(self.random.below(6));
         }
-        let key = self.random.below(REGISTERS);
+        let key = self.choose_key(&[0, 1]);
         self.next_value += 1;
         let value = self.next_value;
         match self.random.below(10) {
@@ -446,10 +470,11 @@ impl World {
             4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
             5 => Request::Change(Command::Batch(CELLS, value)),
             6 => Request::Change(Command::Batch(own_cells(value), value)),
-            7 if self.random.one_in(2) => Request::Nearest(CELLS[self.random.below(2) as usize]),
+            7 if self.random.one_in(2) => Request::Nearest(self.choose_key(&CELLS)),
             7 => Request::Counter(COUNTER),
             8 if self.random.one_in(2) => Request::Scan(1 + self.random.below(8) as u32),
-            8 => Request::Register(CELLS[self.random.below(2) as usize]),
+            8 => Request::Register(self.choose_key(&CELLS)),
+            _ if self.random.one_in(2) => Request::Register(self.focus.0),
             _ => Request::Register(key),
         }
     }
@@ -458,6 +483,7 @@ impl World {
     pub fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
         self.nodes.iter_mut().for_each(SimNode::end_outage);
+        self.nodes.iter().for_each(|node| node.logs().be_late(0, 0));
         self.cluster.logs.set_faults(LogFaults {
             keeps_order: true,
             ..LogFaults::default()
