@@ -7,7 +7,7 @@ use std::fmt;
 use ilion_histories::Violation;
 
 /// Steps of a run.
-pub const STEPS: u64 = 900;
+pub const STEPS: u64 = 1100;
 /// Shorter runs are not looked for.
 const STEPS_MIN: u64 = 10;
 
@@ -176,7 +176,7 @@ mod tests {
         let present: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| plan.has(*fault)).collect();
         assert_eq!(present, [Fault::PowerLoss]);
         assert!(plan.to_string().starts_with("SEED=3 STEPS=1"), "{plan}");
-        let (same, _) = shrink(Plan::of(3), Violation("a: 900 steps".to_owned()), 0, run);
+        let (same, _) = shrink(Plan::of(3), Violation("a: 1100 steps".to_owned()), 0, run);
         assert_eq!(same, Plan::of(3));
     }
 }

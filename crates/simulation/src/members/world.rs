@@ -23,7 +23,9 @@ use crate::request::{Reply, Request};
 
 /// At the beginning. Half of the runs have one node more, which may leave.
 const NODES: usize = 3;
-const CLIENTS: usize = 6;
+const CLIENTS: usize = 8;
+/// The names of their tasks begin with this.
+const CLIENT: &str = "client";
 const TABLETS: u32 = 4;
 /// Maximum number of requests and answers of logs that are delivered in a step.
 const DELIVERIES_MAX: u64 = 6;
@@ -49,6 +51,8 @@ pub(super) struct World {
     pub random: Seeded,
     pub cluster: Cluster,
     pub nodes: Vec<SimNode>,
+    /// True in half of the runs: few nodes lose their power or their logs, so that clients get many answers.
+    is_calm: bool,
     /// How many nodes have each row: three in half of the runs, two or one in the others.
     pub replicas: usize,
     pub history: History,
@@ -79,6 +83,7 @@ impl World {
         let mut random = Seeded::new(seed);
         let nodes = NODES + random.below(2) as usize;
         let replicas = [3, 3, 2, 1][random.below(4) as usize];
+        let is_calm = random.one_in(2);
         let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
         let cluster = Cluster {
             turns: Turns::default(),
@@ -92,6 +97,7 @@ impl World {
         let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env, None, are_old));
         Self {
             nodes: nodes.collect(),
+            is_calm,
             replicas,
             plan,
             cluster,
@@ -127,7 +133,7 @@ impl World {
                 let result = statements::run(&process, &of_client, &[], Consistency::QUORUM);
                 *of_task.lock() = Some(result.map(drop));
             };
-            self.cluster.spawn("schema", body);
+            self.cluster.spawn(CLIENT, body);
             self.rest(&text, |_| done.lock().is_some())?;
             if let Some(Err(error)) = done.lock().take() {
                 return Err(Violation(format!("{text}: {error}")));
@@ -233,13 +239,18 @@ impl World {
         }
     }
 
-    /// A random task. Half of the turns are for the threads that follow logs: most others wait for them.
+    /// A random task. Most turns are for the threads that follow logs and for clients: the others have little to do.
     fn choose_task(&mut self) -> Option<TaskId> {
         let mut tasks = self.cluster.turns.tasks();
-        if self.random.one_in(2) {
+        let wanted = match self.random.below(8) {
+            0..3 => "ilion-follower",
+            3..6 => CLIENT,
+            _ => "",
+        };
+        if !wanted.is_empty() {
             let names = self.cluster.turns.names();
             let mut names = names.iter();
-            tasks.retain(|_| names.next().is_some_and(|name| name == "ilion-follower"));
+            tasks.retain(|_| names.next().is_some_and(|name| name.starts_with(wanted)));
         }
         let chosen = self.random.below(tasks.len() as u64) as usize;
         tasks.get(chosen).copied()
@@ -263,9 +274,11 @@ impl World {
 
     pub fn step(&mut self) -> Result<(), Violation> {
         let node = self.choose_place();
-        let is_dangerous = self.random.one_in(24) && self.plan.has(Fault::PowerLoss);
+        let one_in = if self.is_calm { 200 } else { 24 };
+        let is_dangerous = self.random.one_in(one_in) && self.plan.has(Fault::PowerLoss);
         self.pass_time();
         match self.random.below(400) {
+            382 | 384 | 388..391 if self.is_calm && !self.random.one_in(4) => {}
             0..40 => self.ask(),
             40..130 => self.deliver(),
             130..350 => self.turn(is_dangerous)?,
@@ -449,7 +462,7 @@ impl World {
             let reply = statements::execute(&process, request);
             replies.lock().push((client, reply));
         };
-        self.cluster.spawn(&format!("{request:?}"), body);
+        self.cluster.spawn(&format!("{CLIENT} {request:?}"), body);
     }
 
     fn choose(&mut self) -> Request {
