@@ -22,8 +22,8 @@ const DELIVERED_MAX: u64 = 12;
 /// A process: its node and incarnation.
 type Sender = (u32, u32);
 
-/// Answers and deliveries are late by less than this.
-const LATE_MICROS_MAX: u64 = 300_000;
+/// Answers and deliveries are late by less than one of these. A read is stale only if a delivery is later than an answer.
+const LATE_MICROS_MAX: [u64; 2] = [100_000, 1_500_000];
 
 /// A process that waits for the answer of a log.
 struct Waiting {
@@ -85,7 +85,8 @@ impl Inner {
     fn late_until(&mut self, one_in: &AtomicU64) -> Option<i64> {
         let one_in = one_in.load(Relaxed);
         let is_late = one_in != 0 && self.random.one_in(one_in);
-        is_late.then(|| self.now_micros + self.random.below(LATE_MICROS_MAX) as i64)
+        let max = LATE_MICROS_MAX[self.random.below(2) as usize];
+        is_late.then(|| self.now_micros + self.random.below(max) as i64)
     }
 
     /// Takes one of the answers that can arrive now.

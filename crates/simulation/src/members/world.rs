@@ -166,7 +166,7 @@ impl World {
 
     /// Answers to a node, or what it reads, or both, are often late from now on, or not.
     fn choose_lateness(&mut self, place: usize) {
-        let [answers, deliveries] = [(); 2].map(|()| [0, 3][self.random.below(2) as usize]);
+        let [answers, deliveries] = [(); 2].map(|()| [0, 4][self.random.below(2) as usize]);
         if self.plan.has(Fault::Lateness) {
             self.nodes[place].logs().be_late(answers, deliveries);
         }
@@ -306,11 +306,11 @@ impl World {
         Ok(())
     }
 
-    /// Half of the clients read at once what they have changed, through any node.
+    /// Most clients read at once what they have changed, through any node.
     fn look_at_changes(&mut self) {
         for request in std::mem::take(&mut self.changed) {
             let read = match request {
-                _ if self.random.one_in(2) => continue,
+                _ if self.random.one_in(4) => continue,
                 Request::Change(Command::Write(key, _) | Command::CompareAndSet(key, ..)) => {
                     Request::Register(key)
                 }
@@ -472,7 +472,7 @@ impl World {
         let key = self.choose_key(&[0, 1]);
         self.next_value += 1;
         let value = self.next_value;
-        match self.random.below(10) {
+        match self.random.below(13) {
             kind @ 0..4 => {
                 let before = std::mem::replace(&mut self.wanted[key as usize], value);
                 Request::Change(match kind {
@@ -487,8 +487,8 @@ impl World {
             7 => Request::Counter(COUNTER),
             8 if self.random.one_in(2) => Request::Scan(1 + self.random.below(8) as u32),
             8 => Request::Register(self.choose_key(&CELLS)),
-            _ if self.random.one_in(2) => Request::Register(self.focus.0),
-            _ => Request::Register(key),
+            9 => Request::Register(key),
+            _ => Request::Register(self.focus.0),
         }
     }
 
