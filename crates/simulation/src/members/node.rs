@@ -406,10 +406,16 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
     let member = Arc::new(member.unwrap_or_else(|error| panic!("a member starts after any crash: {error}")));
     begun.lock().member = Some(member.clone());
     // The limit is long, since a node may have to wait until all others have joined.
-    match member.wait_joined(Duration::from_secs(3600)) {
+    let limit = Duration::from_secs(3600);
+    // Others may need what this node has before this node has got all that it lacks, as after a loss of power of all nodes.
+    let numbered = member.wait_numbered(limit);
+    let joined = numbered.and_then(|number| {
+        cluster.peers.add(number, &member);
+        member.wait_joined(limit)
+    });
+    match joined {
         Err(error) => begun.lock().failure = Some(error.to_string()),
-        Ok(number) => {
-            cluster.peers.add(number, &member);
+        Ok(_) => {
             let options = ReadOptions {
                 page_first: PageSize {
                     rows: 4,

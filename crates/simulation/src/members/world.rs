@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ilion_cluster::ClusterState;
+use ilion_cluster::{ClusterState, Moment};
 use ilion_env::turns::{TaskId, Turns};
 use ilion_env::{Env as _, MemEnv, Seeded};
 use ilion_histories::Violation;
@@ -191,7 +191,7 @@ impl World {
         )))
     }
 
-    /// How far each node is, for violations.
+    /// How far each node is, and what it should have, for violations.
     fn describe(&self) -> String {
         let nodes = self.nodes.iter().enumerate().map(|(place, node)| {
             let Some(member) = node.member() else {
@@ -200,9 +200,22 @@ impl World {
             let serves = node.process().is_some();
             let position = member.state().map(|state| state.position);
             let (lacking, change) = (member.lacking(), member.ring().current());
-            format!("node {place}: serves {serves}, {position:?} of the meta log, lacks {lacking} tablets, {change:?}")
+            let tablets = member.facts().tablets;
+            format!("node {place}: serves {serves}, {position:?} of the meta log, lacks {lacking} tablets, {change:?}, {tablets:?}")
         });
-        nodes.collect::<Vec<String>>().join("; ")
+        let nodes = nodes.collect::<Vec<String>>().join("; ");
+        let placement = self.newest_state().map(|state| {
+            let replicas = |moment| state.all_replicas(moment);
+            let trimmed: Vec<u64> = (0..TABLETS)
+                .map(|tablet| state.trimmed(tablet).segment.0)
+                .collect();
+            format!(
+                "now {:?}, afterwards {:?}, trimmed {trimmed:?}",
+                replicas(Moment::Now),
+                replicas(Moment::Afterwards)
+            )
+        });
+        format!("{} replicas; {nodes}; {placement:?}", self.replicas)
     }
 
     /// Takes a step without faults, except those of the logs.
