@@ -232,7 +232,8 @@ impl NodeLogs {
         self.way.late_deliveries.store(deliveries, Relaxed);
     }
 
-    fn has_power(&self) -> bool {
+    /// Whether the process can still do anything.
+    pub fn has_power(&self) -> bool {
         !self.way.has_no_power.load(Relaxed)
     }
 

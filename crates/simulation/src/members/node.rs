@@ -401,7 +401,7 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
         ranges: Vec::new(),
     };
     let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), facts));
-    let peers = Arc::new(cluster.peers.clone());
+    let (peers, way) = (Arc::new(cluster.peers.clone()), logs.clone());
     let member = Member::start(&engine, local.clone(), Arc::new(logs), peers, options);
     let member = Arc::new(member.unwrap_or_else(|error| panic!("a member starts after any crash: {error}")));
     begun.lock().member = Some(member.clone());
@@ -410,7 +410,10 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
     // Others may need what this node has before this node has got all that it lacks, as after a loss of power of all nodes.
     let numbered = member.wait_numbered(limit);
     let joined = numbered.and_then(|number| {
-        cluster.peers.add(number, &member);
+        // A process that has lost its power may get its turn when the next one has begun.
+        if way.has_power() {
+            cluster.peers.add(number, &member);
+        }
         member.wait_joined(limit)
     });
     match joined {
