@@ -23,6 +23,8 @@ pub struct Ran {
     pub crashes: u32,
     /// Nodes that copied another's data, since records were deleted.
     pub copies: u32,
+    /// Reads of all cells.
+    pub scans: u32,
     /// Times that the log's leader was cut off.
     pub isolations: u32,
     /// Changes of the schema.
@@ -59,6 +61,7 @@ impl Ran {
             retentions,
             full_disks,
             nearest,
+            scans,
             fingerprint: _,
         } = other;
         self.answered += answered;
@@ -73,6 +76,7 @@ impl Ran {
         self.retentions += retentions;
         self.full_disks += full_disks;
         self.nearest += nearest;
+        self.scans += scans;
     }
 }
 
@@ -80,6 +84,14 @@ struct Asked {
     request: Request,
     node: usize,
     called: u64,
+}
+
+/// A read of all cells.
+struct Scan {
+    node: usize,
+    called: u64,
+    returned: u64,
+    cells: Vec<(u64, u64)>,
 }
 
 /// See the module. Its clock only orders what happens.
@@ -96,6 +108,7 @@ pub(crate) struct History {
     reads_at_one: Vec<Read>,
     adds: Vec<Add>,
     counter_reads: Vec<CounterRead>,
+    scans: Vec<Scan>,
     batches: Vec<Batch>,
     pub ran: Ran,
 }
@@ -133,20 +146,17 @@ impl History {
         client
     }
 
-    /// Notes the answer of a client; only the first answer counts.
-    pub fn answer(&mut self, client: u64, reply: Reply) {
-        let Some(Asked {
+    /// Notes the answer of a client; only the first answer counts. Returns the request if it was answered and had an effect.
+    pub fn answer(&mut self, client: u64, reply: Reply) -> Option<Request> {
+        let Asked {
             request,
             node,
             called,
-        }) = self.asked.remove(&client)
-        else {
-            return;
-        };
+        } = self.asked.remove(&client)?;
         let told = format!("{client} {request:?} {node} {called} {} {reply:?}", self.now);
         self.ran.fingerprint = ilion_codec::crc32_extend(self.ran.fingerprint, told.as_bytes());
         if reply == Reply::Refused {
-            return;
+            return None;
         }
         self.now += 1;
         let returned = self.now;
@@ -157,9 +167,9 @@ impl History {
             self.ran.unknown += 1;
         }
         let mut operation = |key, action, found| {
-            let outcome = match reply {
-                Reply::Unknown => Outcome::Unknown,
-                _ => Outcome::Done { returned, found },
+            let outcome = match acknowledged {
+                None => Outcome::Unknown,
+                Some(returned) => Outcome::Done { returned, found },
             };
             let client = client as u32;
             self.operations.push(Operation {
@@ -179,7 +189,7 @@ impl History {
         };
         match (request, reply) {
             (Request::Change(Command::Write(key, value)), _) => operation(key, Action::Write(value), None),
-            (Request::Change(Command::CompareAndSet(key, expected, value)), _) => {
+            (Request::Change(Command::CompareAndSet(key, expected, value)), reply) => {
                 let found = if let Reply::Done(found) = reply {
                     found
                 } else {
@@ -214,6 +224,15 @@ impl History {
                 self.reads_at_one.push(read(key, value));
             }
             (Request::Register(key), Reply::Register(value)) => operation(key, Action::Read, Some(value)),
+            (Request::Scan(_), Reply::Cells(cells)) => {
+                self.ran.scans += 1;
+                self.scans.push(Scan {
+                    node,
+                    called,
+                    returned,
+                    cells,
+                });
+            }
             (Request::Alter(_), Reply::Done(_)) => self.ran.schemas += 1,
             (Request::Counter(key), Reply::Counter(value)) => self.counter_reads.push(CounterRead {
                 key,
@@ -223,6 +242,7 @@ impl History {
             }),
             _ => {}
         }
+        acknowledged.map(|_| request)
     }
 
     /// The version of a cell that was read last; 0 if there is none.
@@ -237,12 +257,40 @@ impl History {
         keys.copied().collect()
     }
 
+    /// What scans found of each cell, also of cells without a value.
+    fn reads_of_scans(&self) -> Result<Vec<Read>, Violation> {
+        let (all, mut reads) = (self.cells(), Vec::new());
+        for Scan {
+            node,
+            called,
+            returned,
+            cells,
+        } in &self.scans
+        {
+            let found: BTreeMap<u64, u64> = cells.iter().copied().collect();
+            if found.len() < cells.len() {
+                return Err(Violation(format!(
+                    "twice: a read of all cells at {called} has some of them twice: {cells:?}"
+                )));
+            }
+            reads.extend(all.iter().chain(found.keys()).map(|key| Read {
+                reader: *node as u32,
+                key: *key,
+                called: *called,
+                returned: *returned,
+                version: found.get(key).copied().unwrap_or(0),
+            }));
+        }
+        Ok(reads)
+    }
+
     /// Checks the laws; `last` has the values of cells at the end, as each node has them.
     ///
     /// # Errors
     /// The law that does not hold.
     pub fn check(&self, last: &[BTreeMap<u64, u64>]) -> Result<(), Violation> {
         check_fresh(&self.writes, &self.reads)?;
+        check_fresh(&self.writes, &self.reads_of_scans()?)?;
         check_monotonic(&self.reads)?;
         check_monotonic(&self.reads_at_one)?;
         check_counter(&self.adds, &self.counter_reads)?;

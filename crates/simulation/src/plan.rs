@@ -7,7 +7,7 @@ use std::fmt;
 use ilion_histories::Violation;
 
 /// Steps of a run.
-pub const STEPS: u64 = 800;
+pub const STEPS: u64 = 1100;
 /// Shorter runs are not looked for.
 const STEPS_MIN: u64 = 10;
 
@@ -18,6 +18,8 @@ pub enum Fault {
     Loss,
     /// Logs append a record again, up to a second later.
     Repeat,
+    /// Answers of logs arrive late, and so do new records at the nodes that read a log.
+    Lateness,
     /// The leader of a log is cut off, and some nodes do not notice.
     Isolation,
     /// Logs delete records that a node has not read which is down.
@@ -40,9 +42,10 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Loss,
         Self::Repeat,
+        Self::Lateness,
         Self::Isolation,
         Self::Retention,
         Self::PowerLoss,
@@ -173,7 +176,7 @@ mod tests {
         let present: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| plan.has(*fault)).collect();
         assert_eq!(present, [Fault::PowerLoss]);
         assert!(plan.to_string().starts_with("SEED=3 STEPS=1"), "{plan}");
-        let (same, _) = shrink(Plan::of(3), Violation("a: 800 steps".to_owned()), 0, run);
+        let (same, _) = shrink(Plan::of(3), Violation("a: 1100 steps".to_owned()), 0, run);
         assert_eq!(same, Plan::of(3));
     }
 }

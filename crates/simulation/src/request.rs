@@ -5,7 +5,7 @@ use ilion_histories::Value;
 use crate::command::Command;
 
 /// What a client gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The request took effect. A compare-and-set that did not set has the value that it found.
     Done(Option<Value>),
@@ -13,6 +13,8 @@ pub enum Reply {
     Register(Value),
     /// The value of a counter.
     Counter(i64),
+    /// All cells that have a value, with their values.
+    Cells(Vec<(u64, u64)>),
     /// No answer came.
     Unknown,
     /// The request did not take effect, and will not: the client may try again.
@@ -30,6 +32,8 @@ pub enum Request {
     Nearest(u64),
     /// Read a counter at QUORUM.
     Counter(u64),
+    /// Read all cells at QUORUM, in pages of so many rows.
+    Scan(u32),
     /// Change the schema, in one of several ways.
     Alter(u64),
 }

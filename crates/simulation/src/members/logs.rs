@@ -1,9 +1,9 @@
 //! [`ClusterLogs`]: the logs of a simulated cluster, and each node's way to them ([`NodeLogs`]). Nothing arrives by itself: the scheduler
 //! calls [`ClusterLogs::step`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_commitlog::{
@@ -22,14 +22,34 @@ const DELIVERED_MAX: u64 = 12;
 /// A process: its node and incarnation.
 type Sender = (u32, u32);
 
+/// Answers and deliveries are late by less than one of these. A read is stale only if a delivery is later than an answer.
+const LATE_MICROS_MAX: [u64; 2] = [100_000, 1_500_000];
+
+/// A process that waits for the answer of a log.
+struct Waiting {
+    sender: Sender,
+    way: Arc<Way>,
+    callback: AppendCallback,
+}
+
+/// The answer of a log on its way to its sender.
+struct Answered {
+    log: u32,
+    sender: Sender,
+    callback: AppendCallback,
+    answer: Answer,
+    /// It does not arrive before this time.
+    due_micros: i64,
+}
+
 struct Inner {
     seed: u64,
     random: Seeded,
     faults: LogFaults,
     logs: BTreeMap<u32, SimLog>,
-    waiting: BTreeMap<(u32, Ticket), (Sender, AppendCallback)>,
-    /// Answers on their way to their senders; those of one sender arrive in order.
-    answered: Vec<(Sender, AppendCallback, Answer)>,
+    waiting: BTreeMap<(u32, Ticket), Waiting>,
+    /// Those of one log to one sender arrive in order.
+    answered: Vec<Answered>,
     now_micros: i64,
 }
 
@@ -47,10 +67,37 @@ impl Inner {
         let log = self.log(number);
         log.step();
         for (ticket, answer) in log.take_answers() {
-            if let Some((sender, callback)) = self.waiting.remove(&(number, ticket)) {
-                self.answered.push((sender, callback, answer));
+            if let Some(waiting) = self.waiting.remove(&(number, ticket)) {
+                let late = self.late_until(&waiting.way.late_answers);
+                let due_micros = late.unwrap_or(i64::MIN);
+                self.answered.push(Answered {
+                    log: number,
+                    sender: waiting.sender,
+                    callback: waiting.callback,
+                    answer,
+                    due_micros,
+                });
             }
         }
+    }
+
+    /// Until when something is late; `None` if it is not. One in this many is, none if that is 0.
+    fn late_until(&mut self, one_in: &AtomicU64) -> Option<i64> {
+        let one_in = one_in.load(Relaxed);
+        let is_late = one_in != 0 && self.random.one_in(one_in);
+        let max = LATE_MICROS_MAX[self.random.below(2) as usize];
+        is_late.then(|| self.now_micros + self.random.below(max) as i64)
+    }
+
+    /// Takes one of the answers that can arrive now.
+    fn take_answer(&mut self) -> Option<Answered> {
+        let mut behind = BTreeSet::new();
+        let firsts = self.answered.iter().enumerate();
+        let firsts = firsts.filter(|(_, answered)| behind.insert((answered.log, answered.sender)));
+        let due = firsts.filter(|(_, answered)| answered.due_micros <= self.now_micros);
+        let due: Vec<usize> = due.map(|(index, _)| index).collect();
+        let chosen = self.random.below(due.len() as u64) as usize;
+        due.get(chosen).map(|index| self.answered.remove(*index))
     }
 }
 
@@ -87,26 +134,23 @@ impl ClusterLogs {
         self.0.lock().now_micros += micros;
     }
 
-    /// Delivers one request to its log, or the answer to one to its sender. Returns false if none is under way.
+    /// Delivers one request to its log, or the answer to one to its sender. Returns false if none can arrive now.
     pub fn step(&self) -> bool {
-        let (_, callback, answer) = {
+        let arrived = {
             let mut inner = self.0.lock();
             let busy = inner.logs.iter().filter(|(_, log)| log.is_busy());
             let busy: Vec<u32> = busy.map(|(number, _)| *number).collect();
             let chosen = inner.random.below(busy.len() as u64) as usize;
-            let is_for_sender = inner.random.one_in(2) && !inner.answered.is_empty();
-            if let (Some(number), false) = (busy.get(chosen).copied(), is_for_sender) {
+            let is_for_sender = busy.is_empty() || inner.random.one_in(2);
+            let arrived = is_for_sender.then(|| inner.take_answer()).flatten();
+            if let (Some(number), None) = (busy.get(chosen).copied(), &arrived) {
                 inner.deliver(number);
                 return true;
             }
-            if inner.answered.is_empty() {
-                return false;
-            }
-            let count = inner.answered.len() as u64;
-            let chosen = inner.random.below(count) as usize;
-            let sender = inner.answered[chosen].0;
-            let first = inner.answered.iter().position(|(other, ..)| *other == sender);
-            inner.answered.remove(first.unwrap_or(chosen))
+            arrived
+        };
+        let Some(Answered { callback, answer, .. }) = arrived else {
+            return false;
         };
         // Called without the lock: it may append again.
         callback(match answer {
@@ -159,6 +203,9 @@ pub(super) struct NodeLogs {
 struct Way {
     has_no_power: AtomicBool,
     is_isolated: AtomicBool,
+    /// How often an answer is late, or the delivery of new records: one in this many; 0 is never.
+    late_answers: AtomicU64,
+    late_deliveries: AtomicU64,
 }
 
 impl NodeLogs {
@@ -179,7 +226,14 @@ impl NodeLogs {
         self.way.is_isolated.store(side == Side::Isolated, Relaxed);
     }
 
-    fn has_power(&self) -> bool {
+    /// Sets how often answers to it are late, and how often it gets new records late: one in this many, or never if that is 0.
+    pub fn be_late(&self, answers: u64, deliveries: u64) {
+        self.way.late_answers.store(answers, Relaxed);
+        self.way.late_deliveries.store(deliveries, Relaxed);
+    }
+
+    /// Whether the process can still do anything.
+    pub fn has_power(&self) -> bool {
         !self.way.has_no_power.load(Relaxed)
     }
 
@@ -198,14 +252,19 @@ impl SharedLogs for NodeLogs {
         }
         let mut inner = self.logs.0.lock();
         let ticket = inner.log(envelope.tablet).send(envelope, self.side());
-        let sender = (envelope.origin.node, envelope.origin.incarnation);
-        inner.waiting.insert((envelope.tablet, ticket), (sender, done));
+        let waiting = Waiting {
+            sender: (envelope.origin.node, envelope.origin.incarnation),
+            way: self.way.clone(),
+            callback: done,
+        };
+        inner.waiting.insert((envelope.tablet, ticket), waiting);
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
         Ok(Box::new(Tail {
             way: self.clone(),
             next: from.iter().copied().collect(),
+            late: BTreeMap::new(),
         }))
     }
 
@@ -229,19 +288,39 @@ struct Tail {
     way: NodeLogs,
     /// The next offset of each log.
     next: BTreeMap<u32, u64>,
+    /// Logs whose new records are late: until when, and how many records they had before.
+    late: BTreeMap<u32, (i64, u64)>,
 }
 
 impl Tail {
+    /// The offset below which records of a log have arrived: while they are late, only those that the log had before.
+    fn end_seen(late: &mut BTreeMap<u32, (i64, u64)>, inner: &mut Inner, number: u32, way: &NodeLogs) -> u64 {
+        if let Some((until_micros, end)) = late.get(&number) {
+            if inner.now_micros < *until_micros {
+                return *end;
+            }
+            late.remove(&number);
+        }
+        let Some(until_micros) = inner.late_until(&way.way.late_deliveries) else {
+            return u64::MAX;
+        };
+        let end = inner.log(number).end(way.side()).segment.0;
+        late.insert(number, (until_micros, end));
+        end
+    }
+
     /// Takes some of the next records of a log.
     fn take(&mut self, number: u32, taken: &mut Vec<Delivered>) -> Result<(), TailError> {
+        let side = self.way.side();
         let mut inner = self.way.logs.0.lock();
         let count = inner.random.below(DELIVERED_MAX);
+        let end = Self::end_seen(&mut self.late, &mut inner, number, &self.way);
         let log = inner.log(number);
         for _ in 0..count {
-            let Some(next) = self.next.get_mut(&number) else {
+            let Some(next) = self.next.get_mut(&number).filter(|next| **next < end) else {
                 break;
             };
-            match log.next_above(Position::new(*next, 0), self.way.side()) {
+            match log.next_above(Position::new(*next, 0), side) {
                 Ok(None) => break,
                 Ok(Some((_, record))) => {
                     taken.push(Delivered {

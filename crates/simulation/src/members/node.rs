@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_cluster::{Endpoint, FEATURE_LEVEL_MAX, Location};
-use ilion_coordinator::ReadOptions;
+use ilion_coordinator::{PageSize, ReadOptions};
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::turns::Turns;
 use ilion_env::{CrashRule, MemEnv, Seeded};
@@ -66,6 +66,8 @@ pub(super) enum Standing {
     HasLeft,
     /// It is to replace a node that a late record has made look alive: it must start again.
     IsEarly,
+    /// It is to replace a node that has left meanwhile, since a late record asked for that: nobody needs it.
+    IsUseless,
     /// It stopped, or stopped to follow a tablet, for this reason.
     Halted(String),
 }
@@ -201,6 +203,7 @@ impl SimNode {
         match reason {
             Some(reason) if has_left(&reason) => Standing::HasLeft,
             Some(reason) if reason.contains("Cannot replace a live node") => Standing::IsEarly,
+            Some(reason) if reason.contains("to be replaced") => Standing::IsUseless,
             Some(reason) => Standing::Halted(reason),
             None => match member.halted_tablet() {
                 Some(tablet) => Standing::Halted(format!("tablet {tablet}")),
@@ -256,7 +259,8 @@ impl SimNode {
 
     /// Makes the power fail at one of the next syncs, in the middle of a step, unless [`Self::recover`] is called before.
     pub fn endanger(&self, random: &mut Seeded) {
-        let (left, rule) = (AtomicU64::new(random.below(12)), rule(random));
+        let syncs = 1 + random.below(12);
+        let (left, rule) = (AtomicU64::new(random.below(syncs)), rule(random));
         let (lost_power, logs) = (self.lost_power.clone(), self.logs.clone());
         self.env.on_sync(move |env, _| {
             if left.fetch_sub(1, Relaxed) == 0 {
@@ -397,16 +401,32 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
         ranges: Vec::new(),
     };
     let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), facts));
-    let peers = Arc::new(cluster.peers.clone());
+    let (peers, way) = (Arc::new(cluster.peers.clone()), logs.clone());
     let member = Member::start(&engine, local.clone(), Arc::new(logs), peers, options);
     let member = Arc::new(member.unwrap_or_else(|error| panic!("a member starts after any crash: {error}")));
     begun.lock().member = Some(member.clone());
     // The limit is long, since a node may have to wait until all others have joined.
-    match member.wait_joined(Duration::from_secs(3600)) {
-        Err(error) => begun.lock().failure = Some(error.to_string()),
-        Ok(number) => {
+    let limit = Duration::from_secs(3600);
+    // Others may need what this node has before this node has got all that it lacks, as after a loss of power of all nodes.
+    let numbered = member.wait_numbered(limit);
+    let joined = numbered.and_then(|number| {
+        // A process that has lost its power may get its turn when the next one has begun.
+        if way.has_power() {
             cluster.peers.add(number, &member);
-            let store = member.store(Arc::new(cluster.peers.readers.clone()), ReadOptions::default());
+        }
+        member.wait_joined(limit)
+    });
+    match joined {
+        Err(error) => begun.lock().failure = Some(error.to_string()),
+        Ok(_) => {
+            let options = ReadOptions {
+                page_first: PageSize {
+                    rows: 4,
+                    bytes: 64 << 10,
+                },
+                ..ReadOptions::default()
+            };
+            let store = member.store(Arc::new(cluster.peers.readers.clone()), options);
             let process = Process {
                 cluster: QueryProcessor::new(Arc::new(store), QueryOptions::default()),
                 local,

@@ -11,13 +11,13 @@ use crate::plan::Fault;
 const OUTAGE_MICROS_MAX: u64 = 1_500_000;
 
 impl World {
-    /// A node loses its power. In half of the cases it stays down for a while, unless another one is down or lacks data: most requests
+    /// A node loses its power. In two of three cases it stays down for a while, unless another one is down or lacks data: most requests
     /// would fail.
     pub fn lose_power(&mut self, place: usize) {
         if !self.plan.has(Fault::PowerLoss) {
             return;
         }
-        let is_short = self.random.one_in(2) || !self.plan.has(Fault::Outage);
+        let is_short = self.random.one_in(3) || !self.plan.has(Fault::Outage);
         let micros = self.random.below(OUTAGE_MICROS_MAX) as i64;
         self.note_crash(place);
         if self.random.one_in(2) {
@@ -30,6 +30,19 @@ impl World {
         self.history.ran.outages += 1;
         let until = self.now_micros() + micros;
         self.nodes[place].lose_power_until(&mut self.random, until);
+    }
+
+    /// All nodes lose their power at once, and start again.
+    pub fn lose_all_power(&mut self) {
+        if !self.plan.has(Fault::PowerLoss) {
+            return;
+        }
+        for place in self.places() {
+            if self.nodes[place].off_until_micros().is_none() {
+                self.note_crash(place);
+                self.nodes[place].crash(&mut self.random);
+            }
+        }
     }
 
     /// Starts the nodes whose outage is over.

@@ -13,7 +13,7 @@ use super::world::World;
 
 /// Places for nodes: those of nodes that have left stay empty.
 const PLACES_MAX: usize = 6;
-/// Fewer nodes have no room for the replicas of the keyspace.
+/// Fewer nodes have no room for three replicas.
 const NODES_MIN: usize = 3;
 /// A node that is silent for so long counts as lost: longer than `silence_max` of the members.
 const LOST_AFTER_MICROS: i64 = 2_500_000;
@@ -28,7 +28,7 @@ impl World {
         let chosen = places[self.random.below(places.len() as u64) as usize];
         let has_room = self.nodes.len() < PLACES_MAX;
         self.ring_work = match self.random.below(3) {
-            0 if has_room && self.is_whole() => {
+            0 if has_room && self.replicas > 1 && self.is_whole() => {
                 self.note_crash(chosen);
                 self.nodes[chosen].lose_disk();
                 Some(RingWork::IsLost(chosen, self.now_micros()))
@@ -45,6 +45,7 @@ impl World {
     /// Goes on with the change that is under way.
     pub fn go_on_with_ring(&mut self) {
         match &self.ring_work {
+            Some(RingWork::Joins(place)) if self.nodes[*place].is_gone() => self.ring_work = None,
             Some(RingWork::Joins(place)) if self.nodes[*place].process().is_some() => {
                 self.history.ran.joins += 1;
                 self.ring_work = None;

@@ -8,13 +8,17 @@ use crate::command::{Command, is_cell};
 use crate::members::node::Process;
 use crate::request::{Reply, Request};
 
-/// The tables, with a replica on each node. A column `more` is there to be dropped.
-pub(super) const SCHEMA: [&str; 4] = [
-    "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
-    "CREATE TABLE ks.registers (k bigint PRIMARY KEY, v bigint, more bigint)",
-    "CREATE TABLE ks.counters (k bigint PRIMARY KEY, n counter)",
-    "CREATE TABLE ks.cells (k bigint PRIMARY KEY, v bigint, more bigint)",
-];
+/// The keyspace, with so many replicas, and its tables. A column `more` is there to be dropped.
+pub(super) fn schema(replicas: usize) -> [String; 4] {
+    [
+        format!(
+            "CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+        ),
+        "CREATE TABLE ks.registers (k bigint PRIMARY KEY, v bigint, more bigint)".to_owned(),
+        "CREATE TABLE ks.counters (k bigint PRIMARY KEY, n counter)".to_owned(),
+        "CREATE TABLE ks.cells (k bigint PRIMARY KEY, v bigint, more bigint)".to_owned(),
+    ]
+}
 
 /// Executes a request. Returns its client's reply, and the error if the outcome is unknown.
 pub(super) fn execute(node: &Process, request: Request) -> (Reply, Option<String>) {
@@ -32,6 +36,7 @@ pub(super) fn execute(node: &Process, request: Request) -> (Reply, Option<String
             let found = run(node, text, &[signed(key)], Consistency::QUORUM);
             found.map(|cells| Reply::Counter(last(&cells).unwrap_or(0)))
         }
+        Request::Scan(page_size) => scan(node, page_size),
         Request::Alter(kind) => alter(node, kind),
     };
     match answered {
@@ -65,6 +70,28 @@ fn is_here(node: &Process, key: u64) -> bool {
     let tablet = state.tablets.of(token);
     let mut tablets = node.member.facts().tablets.into_iter();
     tablets.any(|here| here.tablet == tablet && here.is_ready)
+}
+
+/// Reads all cells at QUORUM, page by page.
+fn scan(node: &Process, page_size: u32) -> Result<Reply, Error> {
+    let (mut cells, mut paging_state) = (Vec::new(), None);
+    loop {
+        let options = ExecuteOptions {
+            consistency: Consistency::QUORUM,
+            page_size: Some(page_size),
+            paging_state,
+            ..ExecuteOptions::default()
+        };
+        let page = execute_with(node, "SELECT k, v FROM ks.cells", &options)?;
+        let mut numbers = page.cells.iter().map(number);
+        while let (Some(key), Some(value)) = (numbers.next(), numbers.next()) {
+            cells.push((key.unwrap_or(0), value.unwrap_or(0)));
+        }
+        match page.paging_state {
+            Some(state) => paging_state = Some(Bytes::from(state)),
+            None => return Ok(Reply::Cells(cells)),
+        }
+    }
 }
 
 fn change(node: &Process, command: Command) -> Result<Reply, Error> {
@@ -160,7 +187,19 @@ pub(super) fn run(
         consistency,
         ..ExecuteOptions::default()
     };
-    let executed = node.cluster.query(&mut ClientState::default(), text, &options)?;
+    Ok(execute_with(node, text, &options)?.cells)
+}
+
+/// The rows of an answer.
+#[derive(Default)]
+struct Page {
+    /// The cells, one row after another.
+    cells: Vec<Option<Vec<u8>>>,
+    paging_state: Option<Vec<u8>>,
+}
+
+fn execute_with(node: &Process, text: &str, options: &ExecuteOptions) -> Result<Page, Error> {
+    let executed = node.cluster.query(&mut ClientState::default(), text, options)?;
     if let Some(Awaited::Cluster(write)) = executed.awaited {
         let (sender, done) = std::sync::mpsc::channel();
         write.on_done(Box::new(move |result| drop(sender.send(result))));
@@ -176,9 +215,9 @@ pub(super) fn run(
         }
     }
     let Outcome::Rows(rows) = executed.outcome else {
-        return Ok(Vec::new());
+        return Ok(Page::default());
     };
-    let bytes = rows.cells.into_vec();
+    let (bytes, paging_state) = (rows.cells.into_vec(), rows.paging_state);
     let mut reader = ilion_codec::Reader::new(&bytes);
     let mut cells = Vec::new();
     while !reader.is_empty() {
@@ -187,13 +226,18 @@ pub(super) fn run(
             Err(error) => panic!("an answer does not decode: {error}"),
         }
     }
-    Ok(cells)
+    Ok(Page { cells, paging_state })
 }
 
 /// The bigint in the last cell.
 fn last(cells: &[Option<Vec<u8>>]) -> Option<i64> {
-    let cell = cells.last()?.as_ref()?;
-    Some(cell.as_slice().try_into().map_or(0, i64::from_be_bytes))
+    number(cells.last()?).map(u64::cast_signed)
+}
+
+/// The bigint in a cell.
+fn number(cell: &Option<Vec<u8>>) -> Option<u64> {
+    let cell = cell.as_ref()?;
+    Some(cell.as_slice().try_into().map_or(0, u64::from_be_bytes))
 }
 
 fn signed(value: u64) -> i64 {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ilion_cluster::ClusterState;
-use ilion_env::turns::Turns;
+use ilion_cluster::{ClusterState, Moment};
+use ilion_env::turns::{TaskId, Turns};
 use ilion_env::{Env as _, MemEnv, Seeded};
 use ilion_histories::Violation;
 use ilion_member::InProcess;
@@ -23,8 +23,12 @@ use crate::request::{Reply, Request};
 
 /// At the beginning. Half of the runs have one node more, which may leave.
 const NODES: usize = 3;
-const CLIENTS: usize = 4;
+const CLIENTS: usize = 8;
+/// The names of their tasks begin with this.
+const CLIENT: &str = "client";
 const TABLETS: u32 = 4;
+/// Maximum number of requests and answers of logs that are delivered in a step.
+const DELIVERIES_MAX: u64 = 6;
 /// The longest step; while the cluster comes to rest, so that nodes catch up with their logs; and when the tables are made and the last
 /// values are read: so little time passes that no request times out.
 const STEP_MICROS: u64 = 6000;
@@ -47,11 +51,19 @@ pub(super) struct World {
     pub random: Seeded,
     pub cluster: Cluster,
     pub nodes: Vec<SimNode>,
+    /// True in half of the runs: few nodes lose their power or their logs, so that clients get many answers.
+    is_calm: bool,
+    /// How many nodes have each row: three in half of the runs, two or one in the others.
+    pub replicas: usize,
     pub history: History,
     replies: Replies,
+    /// Requests that changed something, and whose clients have not looked at it yet.
+    changed: Vec<Request>,
     /// Why the last request without an outcome has none.
     last_error: Option<String>,
     pub ring_work: Option<RingWork>,
+    /// The key that most clients want for a while, and the node that they ask.
+    focus: (u64, usize),
     next_value: u64,
     /// The longest step.
     step_micros_max: u64,
@@ -70,6 +82,8 @@ impl World {
         let seed = plan.seed;
         let mut random = Seeded::new(seed);
         let nodes = NODES + random.below(2) as usize;
+        let replicas = [3, 3, 2, 1][random.below(4) as usize];
+        let is_calm = random.one_in(2);
         let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
         let cluster = Cluster {
             turns: Turns::default(),
@@ -83,13 +97,17 @@ impl World {
         let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env, None, are_old));
         Self {
             nodes: nodes.collect(),
+            is_calm,
+            replicas,
             plan,
             cluster,
             random,
             history: History::default(),
             replies: Replies::default(),
+            changed: Vec::new(),
             last_error: None,
             ring_work: None,
+            focus: (0, 0),
             next_value: 1,
             step_micros_max: STEP_MICROS,
             wanted: [0; REGISTERS as usize],
@@ -105,18 +123,18 @@ impl World {
             world.nodes.iter().all(|node| node.process().is_some())
         })?;
         self.step_micros_max = SLOW_MICROS;
-        for text in statements::SCHEMA {
+        for text in statements::schema(self.replicas) {
             let Some(process) = self.nodes[0].process() else {
                 return Err(Violation("begin: a node has ended".to_owned()));
             };
             let done: Arc<Mutex<Option<_>>> = Arc::default();
-            let of_task = done.clone();
+            let (of_task, of_client) = (done.clone(), text.clone());
             let body = move || {
-                let result = statements::run(&process, text, &[], Consistency::QUORUM);
+                let result = statements::run(&process, &of_client, &[], Consistency::QUORUM);
                 *of_task.lock() = Some(result.map(drop));
             };
-            self.cluster.spawn("schema", body);
-            self.rest(text, |_| done.lock().is_some())?;
+            self.cluster.spawn(CLIENT, body);
+            self.rest(&text, |_| done.lock().is_some())?;
             if let Some(Err(error)) = done.lock().take() {
                 return Err(Violation(format!("{text}: {error}")));
             }
@@ -134,6 +152,7 @@ impl World {
             duplicate_micros_max: 1_000_000,
             keeps_order: true,
         });
+        (0..self.nodes.len()).for_each(|place| self.choose_lateness(place));
         self.step_micros_max = STEP_MICROS;
         for node in &self.nodes {
             let hour = 3_600_000_000;
@@ -143,6 +162,14 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Answers to a node, or what it reads, or both, are often late from now on, or not.
+    fn choose_lateness(&mut self, place: usize) {
+        let [answers, deliveries] = [(); 2].map(|()| [0, 4][self.random.below(2) as usize]);
+        if self.plan.has(Fault::Lateness) {
+            self.nodes[place].logs().be_late(answers, deliveries);
+        }
     }
 
     /// Takes steps without crashes until `is_so` returns true.
@@ -164,7 +191,7 @@ impl World {
         )))
     }
 
-    /// How far each node is, for violations.
+    /// How far each node is, and what it should have, for violations.
     fn describe(&self) -> String {
         let nodes = self.nodes.iter().enumerate().map(|(place, node)| {
             let Some(member) = node.member() else {
@@ -173,18 +200,32 @@ impl World {
             let serves = node.process().is_some();
             let position = member.state().map(|state| state.position);
             let (lacking, change) = (member.lacking(), member.ring().current());
-            format!("node {place}: serves {serves}, {position:?} of the meta log, lacks {lacking} tablets, {change:?}")
+            let tablets = member.facts().tablets;
+            format!("node {place}: serves {serves}, {position:?} of the meta log, lacks {lacking} tablets, {change:?}, {tablets:?}")
         });
-        nodes.collect::<Vec<String>>().join("; ")
+        let nodes = nodes.collect::<Vec<String>>().join("; ");
+        let placement = self.newest_state().map(|state| {
+            let replicas = |moment| state.all_replicas(moment);
+            let trimmed: Vec<u64> = (0..TABLETS)
+                .map(|tablet| state.trimmed(tablet).segment.0)
+                .collect();
+            format!(
+                "now {:?}, afterwards {:?}, trimmed {trimmed:?}",
+                replicas(Moment::Now),
+                replicas(Moment::Afterwards)
+            )
+        });
+        format!("{} replicas; {nodes}; {placement:?}", self.replicas)
     }
 
     /// Takes a step without faults, except those of the logs.
     fn go_on(&mut self) -> Result<(), Violation> {
         self.pass_time();
         let node = self.choose_place();
+        self.changed.clear();
         match self.random.below(10) {
-            0..6 => self.turn(None)?,
-            6..9 => drop(self.cluster.logs.step()),
+            0..6 => self.turn(false)?,
+            6..9 => self.deliver(),
             _ => self.nodes[node].work(&mut self.random),
         }
         self.look()
@@ -204,48 +245,97 @@ impl World {
         self.end_outages();
     }
 
-    /// Gives a random task its turn. The node `in_danger` may lose its power meanwhile.
-    fn turn(&mut self, in_danger: Option<usize>) -> Result<(), Violation> {
-        let tasks = self.cluster.turns.tasks();
+    /// Logs take some requests, and some of their answers arrive.
+    fn deliver(&mut self) {
+        for _ in 0..=self.random.below(DELIVERIES_MAX) {
+            self.cluster.logs.step();
+        }
+    }
+
+    /// A random task. Most turns are for the threads that follow logs and for clients: the others have little to do.
+    fn choose_task(&mut self) -> Option<TaskId> {
+        let mut tasks = self.cluster.turns.tasks();
+        let wanted = match self.random.below(8) {
+            0..3 => "ilion-follower",
+            3..6 => CLIENT,
+            _ => "",
+        };
+        if !wanted.is_empty() {
+            let names = self.cluster.turns.names();
+            let mut names = names.iter();
+            tasks.retain(|_| names.next().is_some_and(|name| name.starts_with(wanted)));
+        }
         let chosen = self.random.below(tasks.len() as u64) as usize;
-        let Some(task) = tasks.get(chosen) else {
+        tasks.get(chosen).copied()
+    }
+
+    /// Gives a random task its turn. If the turn is dangerous, the node of the task may lose its power meanwhile.
+    fn turn(&mut self, is_dangerous: bool) -> Result<(), Violation> {
+        let Some(task) = self.choose_task() else {
             return Ok(());
         };
-        if let Some(node) = in_danger {
-            self.nodes[node].endanger(&mut self.random);
+        if is_dangerous {
+            // The node of this task is the only one that writes to its disk in this turn.
+            for node in self.nodes.iter().filter(|node| !node.is_gone()) {
+                node.endanger(&mut self.random);
+            }
         }
-        let done = self.cluster.turns.run(*task);
+        let done = self.cluster.turns.run(task);
         self.recover();
         done.map_err(Violation)
     }
 
     pub fn step(&mut self) -> Result<(), Violation> {
         let node = self.choose_place();
-        let in_danger = self.random.one_in(60).then_some(node);
-        let in_danger = in_danger.filter(|_| self.plan.has(Fault::PowerLoss));
+        let one_in = if self.is_calm { 200 } else { 24 };
+        let is_dangerous = self.random.one_in(one_in) && self.plan.has(Fault::PowerLoss);
         self.pass_time();
         match self.random.below(400) {
-            0..30 => self.ask(node),
-            30..130 => drop(self.cluster.logs.step()),
-            130..350 => self.turn(in_danger)?,
-            350..389 => {
-                if in_danger.is_some() {
+            382 | 384 | 388..391 if self.is_calm && !self.random.one_in(4) => {}
+            0..40 => self.ask(),
+            40..130 => self.deliver(),
+            130..350 => self.turn(is_dangerous)?,
+            350..382 => {
+                if is_dangerous {
                     self.nodes[node].endanger(&mut self.random);
                 }
                 self.nodes[node].work(&mut self.random);
                 self.recover();
             }
-            389 | 390 => self.lose_power(node),
-            391 if self.plan.has(Fault::Isolation) => {
+            382 if self.random.one_in(4) => self.lose_all_power(),
+            382 => self.lose_power(node),
+            383 => self.choose_lateness(node),
+            384 if self.plan.has(Fault::Isolation) => {
                 self.cluster.logs.isolate(self.random.next_u64());
                 self.history.ran.isolations += 1;
             }
-            392..395 if self.plan.has(Fault::Ring) => self.change_ring(),
-            395 | 396 => self.nodes[node].logs().talk_to(Side::Isolated),
-            397 if self.plan.has(Fault::FullDisk) => self.fill_disk(node),
+            385..388 if self.plan.has(Fault::Ring) => self.change_ring(),
+            388 | 389 => self.nodes[node].logs().talk_to(Side::Isolated),
+            390 if self.plan.has(Fault::FullDisk) => self.fill_disk(node),
             _ => self.heal(),
         }
-        self.look()
+        self.look()?;
+        self.look_at_changes();
+        Ok(())
+    }
+
+    /// Most clients read at once what they have changed, through any node.
+    fn look_at_changes(&mut self) {
+        for request in std::mem::take(&mut self.changed) {
+            let read = match request {
+                _ if self.random.one_in(4) => continue,
+                Request::Change(Command::Write(key, _) | Command::CompareAndSet(key, ..)) => {
+                    Request::Register(key)
+                }
+                Request::Change(Command::Add(key, _)) => Request::Counter(key),
+                Request::Change(Command::Batch(keys, _)) => {
+                    Request::Register(keys[self.random.below(2) as usize])
+                }
+                _ => continue,
+            };
+            let node = self.choose_asked();
+            self.send(node, read);
+        }
     }
 
     fn heal(&mut self) {
@@ -280,7 +370,7 @@ impl World {
     /// Takes the answers of clients. Checks that the next node follows its logs, and agrees with others on the state of the cluster.
     fn look(&mut self) -> Result<(), Violation> {
         for (client, (reply, error)) in std::mem::take(&mut *self.replies.lock()) {
-            self.history.answer(client, reply);
+            self.changed.extend(self.history.answer(client, reply));
             self.last_error = error.or(self.last_error.take());
         }
         // One node after another: all of them in each step would be a fifth of the time of a run.
@@ -302,6 +392,7 @@ impl World {
                 self.history.ran.leaves += 1;
             }
             Standing::IsEarly => self.nodes[place].restart(),
+            Standing::IsUseless => self.nodes[place].leave(),
             Standing::Halted(reason) => {
                 return Err(Violation(format!("halted: node {place}: {reason}")));
             }
@@ -332,10 +423,35 @@ impl World {
         Ok(())
     }
 
-    fn ask(&mut self, place: usize) {
+    /// The node that a client asks: half of them ask the same one for a while.
+    fn choose_asked(&mut self) -> usize {
+        match self.random.one_in(2) && self.nodes[self.focus.1].process().is_some() {
+            true => self.focus.1,
+            false => self.choose_place(),
+        }
+    }
+
+    /// A register or a cell: half of the clients want the same one for a while.
+    fn choose_key(&mut self, keys: &[u64]) -> u64 {
+        match keys.contains(&self.focus.0) && self.random.one_in(2) {
+            true => self.focus.0,
+            false => keys[self.random.below(keys.len() as u64) as usize],
+        }
+    }
+
+    fn choose_focus(&mut self) {
+        let keys = [0, 1, CELLS[0], CELLS[1]];
+        self.focus = (keys[self.random.below(4) as usize], self.choose_place());
+    }
+
+    fn ask(&mut self) {
         if self.history.waiting() >= CLIENTS {
             return;
         }
+        if self.random.one_in(10) {
+            self.choose_focus();
+        }
+        let place = self.choose_asked();
         let request = self.choose();
         if matches!(request, Request::Alter(_)) && !self.plan.has(Fault::Schema) {
             return;
@@ -359,17 +475,17 @@ impl World {
             let reply = statements::execute(&process, request);
             replies.lock().push((client, reply));
         };
-        self.cluster.spawn(&format!("{request:?}"), body);
+        self.cluster.spawn(&format!("{CLIENT} {request:?}"), body);
     }
 
     fn choose(&mut self) -> Request {
         if self.random.one_in(8) {
             return Request::Alter(self.random.below(6));
         }
-        let key = self.random.below(REGISTERS);
+        let key = self.choose_key(&[0, 1]);
         self.next_value += 1;
         let value = self.next_value;
-        match self.random.below(10) {
+        match self.random.below(13) {
             kind @ 0..4 => {
                 let before = std::mem::replace(&mut self.wanted[key as usize], value);
                 Request::Change(match kind {
@@ -380,10 +496,12 @@ impl World {
             4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
             5 => Request::Change(Command::Batch(CELLS, value)),
             6 => Request::Change(Command::Batch(own_cells(value), value)),
-            7 if self.random.one_in(2) => Request::Nearest(CELLS[self.random.below(2) as usize]),
+            7 if self.random.one_in(2) => Request::Nearest(self.choose_key(&CELLS)),
             7 => Request::Counter(COUNTER),
-            8 => Request::Register(CELLS[self.random.below(2) as usize]),
-            _ => Request::Register(key),
+            8 if self.random.one_in(2) => Request::Scan(1 + self.random.below(8) as u32),
+            8 => Request::Register(self.choose_key(&CELLS)),
+            9 => Request::Register(key),
+            _ => Request::Register(self.focus.0),
         }
     }
 
@@ -391,6 +509,7 @@ impl World {
     pub fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
         self.nodes.iter_mut().for_each(SimNode::end_outage);
+        self.nodes.iter().for_each(|node| node.logs().be_late(0, 0));
         self.cluster.logs.set_faults(LogFaults {
             keeps_order: true,
             ..LogFaults::default()
@@ -402,6 +521,7 @@ impl World {
                 world.history.waiting() == 0 && world.is_ring_at_rest() && world.places().iter().all(serves)
             })?;
             // Batches of lost coordinators are finished within this time.
+            self.step_micros_max = STEP_MICROS;
             let finished = self.now_micros() + FINISH_MICROS;
             self.step_micros_max = STEP_MICROS;
             self.rest("finishes batches", |world| world.now_micros() > finished)?;

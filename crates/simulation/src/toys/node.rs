@@ -111,9 +111,11 @@ impl Node {
     pub fn begin(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
         let mut command = match request {
             Request::Change(command) => command,
-            Request::Register(_) | Request::Nearest(_) | Request::Counter(_) | Request::Alter(_) => {
-                Command::Barrier
-            }
+            Request::Register(_)
+            | Request::Nearest(_)
+            | Request::Counter(_)
+            | Request::Scan(_)
+            | Request::Alter(_) => Command::Barrier,
         };
         if command == Command::Barrier && self.is(Mutant::NoBarrier) {
             return Some(self.read(request));
@@ -231,7 +233,7 @@ impl Node {
         match request {
             Request::Register(key) | Request::Nearest(key) => Reply::Register(self.data.register(key)),
             Request::Counter(key) => Reply::Counter(self.data.counter(key)),
-            Request::Change(_) | Request::Alter(_) => Reply::Unknown,
+            Request::Change(_) | Request::Scan(_) | Request::Alter(_) => Reply::Unknown,
         }
     }
 
