@@ -259,8 +259,7 @@ impl SimNode {
 
     /// Makes the power fail at one of the next syncs, in the middle of a step, unless [`Self::recover`] is called before.
     pub fn endanger(&self, random: &mut Seeded) {
-        let syncs = 1 + random.below(12);
-        let (left, rule) = (AtomicU64::new(random.below(syncs)), rule(random));
+        let (left, rule) = (AtomicU64::new(random.below(12)), rule(random));
         let (lost_power, logs) = (self.lost_power.clone(), self.logs.clone());
         self.env.on_sync(move |env, _| {
             if left.fetch_sub(1, Relaxed) == 0 {

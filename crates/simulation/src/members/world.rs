@@ -287,7 +287,7 @@ impl World {
 
     pub fn step(&mut self) -> Result<(), Violation> {
         let node = self.choose_place();
-        let one_in = if self.is_calm { 200 } else { 24 };
+        let one_in = if self.is_calm { 30 } else { 10 };
         let is_dangerous = self.random.one_in(one_in) && self.plan.has(Fault::PowerLoss);
         self.pass_time();
         match self.random.below(400) {
@@ -479,7 +479,7 @@ impl World {
     }
 
     fn choose(&mut self) -> Request {
-        if self.random.one_in(8) {
+        if self.random.one_in(5) {
             return Request::Alter(self.random.below(6));
         }
         let key = self.choose_key(&[0, 1]);
