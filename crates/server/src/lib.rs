@@ -103,6 +103,7 @@ mod traces;
 mod weight;
 mod workers;
 
+pub use admin::starting::Progress;
 pub use auditor::Auditor;
 pub use certificate::CertificateLogins;
 pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
@@ -126,7 +127,7 @@ pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Certificates, Server, Services, StartError};
 pub use server_node::ServerNode;
 pub use signals::{StartSignals, StopSignals};
-pub use starting::{Progress, Starting};
+pub use starting::Starting;
 pub use statements::Statements;
 pub use superuser::{SuperuserChoice, SuperuserError, password_of, random_password, read_password};
 pub use traces::{Trace, TraceProbability, TraceStore};

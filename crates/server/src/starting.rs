@@ -19,7 +19,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::admin::{DoorOptions, starting};
+use crate::admin::DoorOptions;
+use crate::admin::starting::{self, Progress, reason};
 use crate::logins::encode_unpacked;
 use crate::options::ServerOptions;
 use crate::port::{ClientPorts, Port};
@@ -33,9 +34,6 @@ const CLIENT_TIME_MAX: Duration = Duration::from_secs(5);
 const CLIENTS_MAX: usize = 128;
 const REQUEST_BYTES_MAX: u32 = 64 << 10;
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
-
-/// Tells what the node does.
-pub type Progress = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Answers until it is dropped. Connections that nobody has accepted then stay for the server.
 pub struct Starting {
@@ -93,11 +91,6 @@ impl Drop for Starting {
             runtime.shutdown_timeout(Duration::from_secs(1));
         }
     }
-}
-
-/// What those who wait are told.
-pub(crate) fn reason(progress: &Progress) -> String {
-    format!("the node is starting: {}; try again later", progress())
 }
 
 async fn answer_clients(port: Port, progress: Progress) {
@@ -171,8 +164,9 @@ mod tests {
 
     use ilion_settings::Settings;
 
-    use super::{Progress, Starting};
+    use super::Starting;
     use crate::admin::DoorOptions;
+    use crate::admin::starting::Progress;
     use crate::options::ServerOptions;
     use crate::port::{ClientPorts, Entrance, Port};
 

@@ -1,5 +1,7 @@
 //! The HTTP port of a node that starts: 200 to `/healthz`, and 503 with the reason to everything else.
 
+use std::sync::Arc;
+
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -9,7 +11,14 @@ use tokio::net::TcpListener;
 
 use super::DoorOptions;
 use super::listen::serve;
-use crate::starting::{Progress, reason};
+
+/// Tells what the node does.
+pub type Progress = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// What those who wait are told.
+pub(crate) fn reason(progress: &Progress) -> String {
+    format!("the node is starting: {}; try again later", progress())
+}
 
 /// Answers until the runtime ends.
 pub(crate) fn answer(
