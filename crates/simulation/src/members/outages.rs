@@ -11,8 +11,8 @@ use crate::plan::Fault;
 const OUTAGE_MICROS_MAX: u64 = 1_500_000;
 
 impl World {
-    /// A node loses its power. In two of three cases it stays down for a while, unless another one is down or lacks data: most requests
-    /// would fail.
+    /// A node loses its power. In two of three cases it stays down for a while, unless another one is down for a while: most requests would
+    /// fail.
     pub fn lose_power(&mut self, place: usize) {
         if !self.plan.has(Fault::PowerLoss) {
             return;
@@ -23,7 +23,7 @@ impl World {
         if self.random.one_in(2) {
             self.nodes[place].upgrade();
         }
-        if is_short || !self.is_whole() {
+        if is_short || self.nodes.iter().any(|node| node.off_until_micros().is_some()) {
             self.nodes[place].crash(&mut self.random);
             return;
         }

@@ -523,7 +523,6 @@ impl World {
             // Batches of lost coordinators are finished within this time.
             self.step_micros_max = STEP_MICROS;
             let finished = self.now_micros() + FINISH_MICROS;
-            self.step_micros_max = STEP_MICROS;
             self.rest("finishes batches", |world| world.now_micros() > finished)?;
             self.step_micros_max = SLOW_MICROS;
             let (places, unknown) = (self.places(), self.history.ran.unknown);
