@@ -10,7 +10,7 @@ use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
 use ilion_schema::TableId;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
@@ -71,9 +71,11 @@ pub struct QueryProcessor {
     views: Arc<Views>,
     access: Arc<AccessControl>,
     patience: Arc<dyn Patience>,
-    /// Held exclusively while a schema statement is planned and executed, so that the schema it was planned against does not
-    /// change. Held shared while a statement is prepared, so that no plan of an older schema gets into the cache.
-    schema_turn: RwLock<()>,
+    /// Held while a schema statement is planned and executed, so that the schema it was planned against does not change.
+    schema_turn: Mutex<()>,
+    /// True while a schema statement is executed, which may wait for other nodes. Held shared while a statement is prepared, which takes no
+    /// time.
+    is_schema_changing: RwLock<bool>,
 }
 
 /// The current options.
@@ -143,7 +145,8 @@ impl QueryProcessor {
             is_stopping: options.is_stopping.clone(),
             batch_sizes: options.batch_sizes.clone(),
             options: ArcSwap::from_pointee(CurrentOptions::of(options)),
-            schema_turn: RwLock::new(()),
+            schema_turn: Mutex::new(()),
+            is_schema_changing: RwLock::new(false),
         }
     }
 
@@ -262,7 +265,7 @@ impl QueryProcessor {
             self.check_guardrails(client, &known.planned)?;
             return Ok(known);
         }
-        let _turn = self.schema_turn.read();
+        let is_schema_changing = self.is_schema_changing.read();
         self.prepared.check_size(cql)?;
         let planned = self.plan(cql, keyspace)?;
         self.check_guardrails(client, &planned)?;
@@ -274,6 +277,11 @@ impl QueryProcessor {
             let prepared = Arc::new(prepared);
             self.prepared.renew(prepared.clone());
             return Ok(prepared);
+        }
+        // The change did not see this statement, so it does not remove it from the table: after a crash, the table could have it with
+        // columns that its clients do not know. In memory it is planned again once the schema has changed (`current`).
+        if *is_schema_changing {
+            return Ok(self.prepared.add_in_memory(prepared));
         }
         Ok(self.prepared.add(prepared, cql, id_keyspace))
     }
@@ -302,7 +310,7 @@ impl QueryProcessor {
 
     /// Plans a statement again that was evicted from memory; `None` if its text is not in the table, or cannot be planned.
     fn restored(&self, id: &[u8; 16]) -> Option<Arc<Prepared>> {
-        let _turn = self.schema_turn.read();
+        let _is_schema_changing = self.is_schema_changing.read();
         let remembered = self.prepared.remembered(id)?;
         match self.plan(&remembered.text, remembered.keyspace.as_deref()) {
             Ok(planned) => {
@@ -531,7 +539,8 @@ impl QueryProcessor {
         planned: &Planned,
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
-        let _turn = self.schema_turn.write();
+        let _turn = self.schema_turn.lock();
+        let _changing = Changing::begin(&self.is_schema_changing);
         let renewed;
         let planned = match planned.schema_epoch == self.store.schema().epoch {
             true => planned,
@@ -684,6 +693,22 @@ fn again_if_overtaken(mut execute: impl FnMut() -> Result<Executed, Error>) -> R
         Error::Overtaken => Error::Overloaded(error.to_string()),
         other => other,
     })
+}
+
+/// Sets a flag for as long as it lives.
+struct Changing<'f>(&'f RwLock<bool>);
+
+impl<'f> Changing<'f> {
+    fn begin(flag: &'f RwLock<bool>) -> Self {
+        *flag.write() = true;
+        Self(flag)
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        *self.0.write() = false;
+    }
 }
 
 impl Drop for QueryProcessor {

@@ -129,14 +129,26 @@ impl StatementCache {
         self.remove_evicted();
     }
 
-    /// Adds a new statement, in memory and on disk.
-    pub fn add(&self, mut prepared: Prepared, text: &str, keyspace: Option<&str>) -> Arc<Prepared> {
-        let id = prepared.id;
-        prepared.has_changed = self.former.get(&id).is_some_and(|former| {
+    /// Adds a new statement, in memory only.
+    pub fn add_in_memory(&self, prepared: Prepared) -> Arc<Prepared> {
+        let prepared = self.insert(prepared);
+        self.remove_evicted();
+        prepared
+    }
+
+    fn insert(&self, mut prepared: Prepared) -> Arc<Prepared> {
+        prepared.has_changed = self.former.get(&prepared.id).is_some_and(|former| {
             former.has_changed || former.result_metadata_id != prepared.result_metadata_id
         });
         let prepared = Arc::new(prepared);
-        self.known.insert(id, prepared.clone());
+        self.known.insert(prepared.id, prepared.clone());
+        prepared
+    }
+
+    /// Adds a new statement, in memory and on disk.
+    pub fn add(&self, prepared: Prepared, text: &str, keyspace: Option<&str>) -> Arc<Prepared> {
+        let id = prepared.id;
+        let prepared = self.insert(prepared);
         let keyspace = keyspace.map_or(Value::Null, internal::text);
         let values = [id_value(&id), keyspace, internal::text(text)];
         self.tell(self.run(

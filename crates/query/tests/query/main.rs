@@ -47,6 +47,7 @@ mod print;
 mod processor;
 mod read_timeouts;
 mod session;
+mod slow_changes;
 mod store;
 mod values;
 mod vectors;
