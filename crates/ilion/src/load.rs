@@ -275,7 +275,7 @@ impl Sender {
         let mut pause = RETRY_PAUSE;
         for _ in 1..TRIES_MAX {
             match self.client.post_bytes(&path, piece) {
-                Err(ClientError::Unreachable { .. }) => std::thread::sleep(pause),
+                Err(error) if error.is_absence() => std::thread::sleep(pause),
                 done => return Ok(done.map(drop)?),
             }
             pause *= 2;

@@ -82,7 +82,8 @@ impl Reading {
             }
             let problem = match read {
                 Ok(()) => "the stream of changes broke off".to_owned(),
-                Err(error @ (ClientError::Unreachable { .. } | ClientError::Failed(_))) => error.to_string(),
+                Err(error) if error.is_absence() => error.to_string(),
+                Err(error @ ClientError::Failed(_)) => error.to_string(),
                 Err(error) => return Err(Failure::of(error)),
             };
             let table = format!("{}.{}", self.source.keyspace, self.source.table);

@@ -104,12 +104,14 @@ impl Sending {
         ];
         match self.client.post(&path("changes/commit", &parts)) {
             Ok(_) => progress.committed = Some(place),
-            Err(ClientError::Unreachable { .. } | ClientError::Failed(_)) => return Ok(()),
+            Err(ClientError::Failed(_)) => return Ok(()),
+            Err(error) if error.is_absence() => return Ok(()),
             Err(error) => return Err(Failure::of(error)),
         }
         if self.releases {
             match self.client.post(&path("changes/release", &[])) {
-                Ok(_) | Err(ClientError::Unreachable { .. }) => {}
+                Ok(_) => {}
+                Err(error) if error.is_absence() => {}
                 Err(error) => tell(&format!("segments of changes cannot be released: {error}")),
             }
         }

@@ -50,6 +50,13 @@ pub enum ClientError {
     Failed(String),
 }
 
+impl ClientError {
+    /// True if no node serves at the address yet or any more: programs that go on for long try again then.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Starting(_))
+    }
+}
+
 /// Largest head of an answer, if the answer is read line by line.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// Largest answer; for an answer that is read line by line, largest line.
