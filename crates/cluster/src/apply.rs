@@ -251,7 +251,7 @@ pub fn apply(state: Option<&ClusterState>, entry: &Entry) -> Result<Applied, Hal
             debug_assert_eq!(next.check(), Ok(()));
             Ok((next, effects))
         }
-        // It may have been changed in part.
+        // The refused change may have altered a part of `next`.
         Err(refusal) => Ok((noted().0, vec![Effect::Refused { refusal }])),
     }
 }

@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering;
 use ilion_env::Env;
 use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 use ilion_sstable::{
-    CommitLogInterval, Component, Descriptor, Statistics, Transaction, TransactionKind, read_component,
-    verify, write_component,
+    CommitLogInterval, Component, Descriptor, Statistics, Transaction, TransactionKind, verify,
+    write_component,
 };
 use ilion_types::Partitioner;
 
@@ -230,10 +230,10 @@ pub fn check_fit(
     partitioner: Partitioner,
 ) -> Result<Statistics> {
     descriptor.version.check_readable()?;
-    let path = descriptor.path(&Component::Statistics);
-    let bytes = read_component(env, descriptor, &Component::Statistics)?
-        .ok_or_else(|| Error::Refused(format!("{} is not there", path.display())))?;
-    let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
+    let statistics = Statistics::read(env, descriptor)?.ok_or_else(|| {
+        let path = descriptor.path(&Component::Statistics);
+        Error::Refused(format!("{} is not there", path.display()))
+    })?;
     fit::check(&statistics, table, table.partitioner(partitioner)).map_err(Error::Refused)?;
     Ok(statistics)
 }

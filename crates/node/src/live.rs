@@ -187,8 +187,8 @@ impl LiveSettings {
             let changed = engine.set_compaction_threads(threads);
             changed.map_err(|error| error.to_string())
         };
-        // The steps that can fail come first: starting compaction threads, and then the server's settings, of which the server changes
-        // none if it refuses one. Ending threads cannot fail.
+        // Steps that can fail come first. Compaction threads are started, then the server takes its settings: all of them or, if it
+        // refuses one, none. Compaction threads are ended last, which cannot fail.
         let started = match threads > threads_before {
             true => set_threads(threads),
             false => Ok(()),

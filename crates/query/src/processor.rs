@@ -73,8 +73,8 @@ pub struct QueryProcessor {
     patience: Arc<dyn Patience>,
     /// Held while a schema statement is planned and executed, so that the schema it was planned against does not change.
     schema_turn: Mutex<()>,
-    /// True while a schema statement is executed, which may wait for other nodes. Held shared while a statement is prepared, which takes no
-    /// time.
+    /// True while a schema statement is executed, which may wait for other nodes. A statement that is prepared holds the lock until it is
+    /// in the table of prepared statements, so a change that begins then finds it there.
     is_schema_changing: RwLock<bool>,
 }
 
@@ -310,7 +310,6 @@ impl QueryProcessor {
 
     /// Plans a statement again that was evicted from memory; `None` if its text is not in the table, or cannot be planned.
     fn restored(&self, id: &[u8; 16]) -> Option<Arc<Prepared>> {
-        let _is_schema_changing = self.is_schema_changing.read();
         let remembered = self.prepared.remembered(id)?;
         match self.plan(&remembered.text, remembered.keyspace.as_deref()) {
             Ok(planned) => {

@@ -71,6 +71,16 @@ pub enum StartError {
     Threads(io::Error),
 }
 
+/// A runtime for sockets, with threads of this name.
+pub(crate) fn runtime_of(name: &str, threads: usize) -> Result<Runtime, StartError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name(name)
+        .enable_all()
+        .build()
+        .map_err(StartError::Threads)
+}
+
 /// The certificates of client connections, and of others that were added.
 #[derive(Clone)]
 pub struct Certificates(Vec<Arc<Encryption>>);
@@ -129,12 +139,7 @@ impl Server {
         let encryption = encryption
             .map(|options| Encryption::load(&services.env, options))
             .transpose()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(options.network_threads)
-            .thread_name("ilion-network")
-            .enable_all()
-            .build()
-            .map_err(StartError::Threads)?;
+        let runtime = runtime_of("ilion-network", options.network_threads)?;
         let ClientPorts { main, encrypted } = ports;
         let address = main.address();
         let encrypted_address = encrypted.as_ref().map(Port::address);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use ilion_protocol::{ErrorDetail, ErrorResponse, FrameDecoder, Limits, Response, Role};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -24,11 +24,11 @@ use crate::admin::starting::{self, Progress, reason};
 use crate::logins::encode_unpacked;
 use crate::options::ServerOptions;
 use crate::port::{ClientPorts, Port};
-use crate::server::StartError;
+use crate::server::{StartError, runtime_of};
 
 /// How long a start takes before clients get an answer.
 const CLIENTS_AFTER: Duration = Duration::from_secs(2);
-/// How long a client may take for its requests.
+/// How long a client may take for its first request.
 const CLIENT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Most clients at a time; others wait.
 const CLIENTS_MAX: usize = 128;
@@ -59,12 +59,7 @@ impl Starting {
         (admin, door): (&Port, &DoorOptions),
         progress: &Progress,
     ) -> Result<Self, StartError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("ilion-waiting")
-            .enable_all()
-            .build()
-            .map_err(StartError::Threads)?;
+        let runtime = runtime_of("ilion-waiting", 1)?;
         let entered = runtime.enter();
         let listener = admin.twin()?.listen()?;
         runtime.spawn(starting::answer(listener, door, progress.clone()));
@@ -108,7 +103,7 @@ async fn answer_clients(port: Port, progress: Progress) {
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
         };
-        let Ok(stream) = next_of(&listener).await else {
+        let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_RETRY).await;
             continue;
         };
@@ -119,10 +114,6 @@ async fn answer_clients(port: Port, progress: Progress) {
             drop(place);
         });
     }
-}
-
-async fn next_of(listener: &TcpListener) -> io::Result<TcpStream> {
-    Ok(listener.accept().await?.0)
 }
 
 async fn answer_client(mut stream: TcpStream, progress: &Progress) -> io::Result<()> {
@@ -144,7 +135,7 @@ async fn answer_client(mut stream: TcpStream, progress: &Progress) -> io::Result
                 stream.write_all(&bytes).await?;
                 return stream.shutdown().await;
             }
-            // For instance another version of the protocol, which the client is told.
+            // The client may speak an unknown version of the protocol: the answer names those that are known.
             Err(error) => {
                 let mut bytes = Vec::new();
                 error.encode_answer(&mut bytes);

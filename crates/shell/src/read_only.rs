@@ -9,7 +9,7 @@ use crate::session::{Answer, Failure, How, RowFeed, Session, SessionTarget};
 const REFUSED: &str = "SSTables are opened for reading only: SELECT, EXPLAIN, DESCRIBE, LIST and USE are possible. \
                        ilion cql --data DIR writes to a data directory.";
 
-/// A session of which only reads are executed.
+/// A session that refuses every statement which is no read.
 pub struct ReadOnly<S> {
     inner: S,
 }

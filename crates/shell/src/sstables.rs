@@ -17,7 +17,7 @@ use ilion_node::{Node, Opening};
 use ilion_query::{ClientState, ExecuteOptions};
 use ilion_schema::{TableSchema, is_system_keyspace};
 use ilion_settings::{Settings, Size};
-use ilion_sstable::{Component, Descriptor, Statistics, read_component};
+use ilion_sstable::{Component, Descriptor, Statistics};
 use ilion_types::Partitioner;
 
 use crate::embedded::Embedded;
@@ -112,7 +112,7 @@ pub fn open_sstables(
     })
 }
 
-/// The files must not change, so nothing is compacted.
+/// Options for a node that compacts nothing, since it must not replace the linked SSTables.
 fn without_compactions() -> Opening {
     Opening {
         is_compacting: false,
@@ -133,9 +133,6 @@ fn make_tables(
             .processor()
             .query(&mut client, statement, &ExecuteOptions::default());
         let executed = executed.map_err(|error| anyhow::anyhow!("{}: {statement}", error.message()))?;
-        if let ilion_query::Outcome::SetKeyspace(keyspace) = &executed.outcome {
-            client.keyspace = Some(keyspace.clone());
-        }
         node.wait_durable(&executed)?;
     }
     let stores = node.engine().tables();
@@ -198,15 +195,11 @@ fn partitioner_in(env: &dyn Env, directory: &Path) -> anyhow::Result<Option<Part
         return Ok(None);
     };
     descriptor.version.check_readable()?;
-    let Some(bytes) = read_component(env, &descriptor, &Component::Statistics)? else {
-        return Ok(None);
-    };
-    let path = descriptor.path(&Component::Statistics);
-    let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
-    Ok(match &statistics.validation {
-        Some(validation) => Some(Partitioner::from_class(&validation.partitioner)?),
-        None => None,
-    })
+    let statistics = Statistics::read(env, &descriptor)?;
+    let validation = statistics.and_then(|statistics| statistics.validation);
+    Ok(validation
+        .map(|validation| Partitioner::from_class(&validation.partitioner))
+        .transpose()?)
 }
 
 fn some_of(paths: &[PathBuf]) -> String {

@@ -417,14 +417,13 @@ fn read_statistics(
     options: &OpenOptions,
 ) -> Result<statistics::Statistics> {
     let path = descriptor.path(&Component::Statistics);
-    let Some(bytes) = read_component(env, descriptor, &Component::Statistics)? else {
+    let Some(statistics) = statistics::Statistics::read(env, descriptor)? else {
         return Err(Error::corrupt(
             &path,
             0,
             "the file, since rows cannot be read without it",
         ));
     };
-    let statistics = statistics::Statistics::decode(&bytes, descriptor.version, &path)?;
     let expected = options.partitioner.class_name();
     let found = statistics
         .validation

@@ -5,13 +5,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use ilion_query::{
-    Awaited, ClientState, Error, ExecuteOptions, Executed, Prepared, QueryOptions, QueryProcessor, Store,
-    StoreError,
+    ClientState, Error, ExecuteOptions, Executed, Prepared, QueryOptions, QueryProcessor, Store, StoreError,
 };
-use ilion_rows::Mutation;
 use ilion_schema::{Applied, SchemaChange};
 use parking_lot::Mutex;
-use uuid::Uuid;
 
 use crate::store::TestStore;
 
@@ -26,14 +23,6 @@ struct Slow {
 }
 
 impl Store for Slow {
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
-        self.inner.apply(mutations)
-    }
-
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
-        self.inner.apply_decided(mutations)
-    }
-
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
         if let Some((begun, may_end)) = self.gates.lock().take() {
             begun.send(()).unwrap();
@@ -42,15 +31,7 @@ impl Store for Slow {
         self.inner.alter_schema(change)
     }
 
-    fn time_uuid(&self) -> Uuid {
-        self.inner.time_uuid()
-    }
-
-    fn random_uuid(&self) -> Uuid {
-        self.inner.random_uuid()
-    }
-
-    ilion_query::store_methods!(forward [inner]: schema read_partition read_range truncate is_clearable is_settable set_virtual lock_partitions partitioner now_micros unique_micros monotonic_nanos counter_id counter_cache survey_partition survey_range cluster index_classes indexes_of index_search index_estimate index_nearest);
+    ilion_query::store_methods!(forward [inner]: schema apply apply_decided time_uuid random_uuid read_partition read_range truncate is_clearable is_settable set_virtual lock_partitions partitioner now_micros unique_micros monotonic_nanos counter_id counter_cache survey_partition survey_range cluster index_classes indexes_of index_search index_estimate index_nearest);
 }
 
 fn query(processor: &QueryProcessor, cql: &str) -> Executed {

@@ -53,15 +53,7 @@ impl Store for Failing {
         self.inner.alter_schema(change)
     }
 
-    fn time_uuid(&self) -> Uuid {
-        self.inner.time_uuid()
-    }
-
-    fn random_uuid(&self) -> Uuid {
-        self.inner.random_uuid()
-    }
-
-    ilion_query::store_methods!(forward [inner]: schema read_partition read_range truncate is_clearable is_settable set_virtual lock_partitions partitioner now_micros unique_micros monotonic_nanos counter_id counter_cache survey_partition survey_range cluster index_classes indexes_of index_search index_estimate index_nearest);
+    ilion_query::store_methods!(forward [inner]: schema time_uuid random_uuid read_partition read_range truncate is_clearable is_settable set_virtual lock_partitions partitioner now_micros unique_micros monotonic_nanos counter_id counter_cache survey_partition survey_range cluster index_classes indexes_of index_search index_estimate index_nearest);
 }
 
 struct Client {

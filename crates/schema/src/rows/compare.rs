@@ -15,11 +15,6 @@ pub(super) fn missing_rows<'a>(stored: &[SchemaRow], wanted: &'a [SchemaRow]) ->
     wanted.iter().filter(|row| !is_stored(row)).collect()
 }
 
-/// True if both have the same rows, in any order. No row may be in one of them twice.
-pub(super) fn are_same(some: &[SchemaRow], others: &[SchemaRow]) -> bool {
-    some.len() == others.len() && missing_rows(some, others).is_empty()
-}
-
 impl SchemaRow {
     fn key(&self) -> (&'static str, &str, &[Bytes]) {
         (self.table, &self.keyspace, &self.clustering)

@@ -8,7 +8,7 @@ use ilion_types::{CqlType, TYPE_DEPTH_MAX, UserType};
 
 use super::SchemaRow;
 use super::changes::is_virtual;
-use super::compare::{are_same, missing_rows};
+use super::compare::missing_rows;
 use super::decode_table::{Columns, decode_table, decode_view};
 use crate::names::LOCAL_KEYSPACES;
 use crate::system::Own;
@@ -37,19 +37,23 @@ impl Schema {
     pub fn from_rows_in_part(release: Release, rows: impl IntoIterator<Item = SchemaRow>) -> LoadedSchema {
         let own = Own::of(release);
         let mut stored = by_keyspace(rows);
-        // The rows of own keyspaces that need not be decoded.
-        let mut as_made = BTreeMap::new();
-        for name in own.schema.keyspaces.keys() {
-            let is_changed = |rows: &Vec<SchemaRow>| {
-                !LOCAL_KEYSPACES.contains(&name.as_str()) && !are_same(rows, own.rows(name))
-            };
-            if !stored.get(name).is_some_and(is_changed) {
-                as_made.insert(name, stored.remove(name).unwrap_or_default());
+        let mut missing = Vec::new();
+        // Own keyspaces that are as they were made need not be decoded.
+        for (name, made) in &own.schema.keyspaces {
+            let rows = stored.remove(name).unwrap_or_default();
+            let wanted = own.rows(name);
+            let lacking = missing_rows(&rows, wanted);
+            let is_as_made = LOCAL_KEYSPACES.contains(&name.as_str())
+                || rows.is_empty()
+                || (lacking.is_empty() && rows.len() == wanted.len());
+            if !is_as_made {
+                stored.insert(name.clone(), rows);
+            } else if !is_virtual(made) {
+                missing.extend(lacking.into_iter().cloned());
             }
         }
         let (mut schema, faults) = decode_keyspaces(&stored);
         schema.release = release;
-        let mut missing = Vec::new();
         for (name, made) in &own.schema.keyspaces {
             let keyspace = schema
                 .keyspaces
@@ -62,11 +66,9 @@ impl Schema {
                     stored.or_insert_with(|| table.clone());
                 }
             }
-            let stored = as_made.get(name).or_else(|| stored.get(name));
-            if !is_virtual(keyspace) {
+            if let Some(rows) = stored.get(name) {
                 let wanted = own.rows_of(keyspace);
-                let stored = stored.map_or(&[][..], Vec::as_slice);
-                missing.extend(missing_rows(stored, &wanted).into_iter().cloned());
+                missing.extend(missing_rows(rows, &wanted).into_iter().cloned());
             }
         }
         LoadedSchema {

@@ -32,6 +32,7 @@ use crate::dashboard::{
     self, HistoryOrder, QueryOrder, SAMPLE_INTERVAL, SlowestOrder, SpectrogramOrder, SpectrogramReport,
 };
 use crate::encryption::admin_encryption;
+use crate::server::runtime_of;
 use crate::{Port, StartError};
 
 /// The running HTTP server; dropping it stops it.
@@ -101,12 +102,7 @@ impl AdminDoor {
         roles: Option<RoleLogins>,
         admin: Arc<dyn Admin>,
     ) -> Result<Self, StartError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("ilion-admin")
-            .enable_all()
-            .build()
-            .map_err(StartError::Threads)?;
+        let runtime = runtime_of("ilion-admin", 1)?;
         let address = port.address();
         let roles = roles.map(|roles| roles.at_port(address.port(), options.is_encrypted()));
         let entry = Entry::new(options.access, roles, options.serving.timeout, admin.auditor());

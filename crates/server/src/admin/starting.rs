@@ -12,10 +12,10 @@ use tokio::net::TcpListener;
 use super::DoorOptions;
 use super::listen::serve;
 
-/// Tells what the node does.
+/// Returns what the node is doing.
 pub type Progress = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// What those who wait are told.
+/// The message for clients and operators.
 pub(crate) fn reason(progress: &Progress) -> String {
     format!("the node is starting: {}; try again later", progress())
 }

@@ -1,4 +1,4 @@
-//! Which directories of a folder hold SSTables, and of which tables they are.
+//! Finds the directories of a folder that hold SSTables, and the table of each.
 //!
 //! A directory is named after its table, as in a data directory: `KEYSPACE/TABLE-ID` or `KEYSPACE/TABLE`. If the folder itself, or a
 //! directory in it, holds SSTables, its keyspace need not be known; if only one directory does, and the schema has one table, they belong

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use ilion_codec::{Error as Malformed, Reader, Writer, crc32, crc32_extend};
+use ilion_env::Env;
 
 use super::{Cardinality, SerializationHeader, StatsMetadata, Validation};
-use crate::{Error, Result, Version};
+use crate::{Component, Descriptor, Error, Result, Version, read_component};
 
 const VALIDATION: u32 = 0;
 const COMPACTION: u32 = 1;
@@ -67,6 +68,19 @@ impl Statistics {
         let validation = component(VALIDATION).ok().flatten();
         let validation = validation.and_then(|(_, bytes)| Validation::decode(&mut Reader::new(bytes)).ok());
         Ok((header, validation))
+    }
+
+    /// Reads and decodes the component of an SSTable; `None` if the file does not exist.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is corrupt.
+    pub fn read(env: &dyn Env, descriptor: &Descriptor) -> Result<Option<Self>> {
+        let bytes = read_component(env, descriptor, &Component::Statistics)?;
+        let decode = |bytes: Vec<u8>| {
+            let path = descriptor.path(&Component::Statistics);
+            Self::decode(&bytes, descriptor.version, &path)
+        };
+        bytes.map(decode).transpose()
     }
 
     /// Decodes the component, and checks it if the version has checksums.

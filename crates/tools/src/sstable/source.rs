@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use ilion_env::Env;
 use ilion_schema::TableSchema;
-use ilion_sstable::{Component, Descriptor, OpenOptions, SSTable, Statistics, TableFiles, read_component};
+use ilion_sstable::{Component, Descriptor, OpenOptions, SSTable, Statistics, TableFiles};
 use ilion_types::Partitioner;
 
 /// The SSTables that the paths name, without duplicates. A directory stands for all of its SSTables, except those that a crash left
@@ -72,11 +72,10 @@ impl Source {
 }
 
 pub(super) fn read_statistics(env: &dyn Env, descriptor: &Descriptor) -> anyhow::Result<Statistics> {
-    let path = descriptor.path(&Component::Statistics);
-    let bytes = read_component(env, descriptor, &Component::Statistics)?;
-    let bytes =
-        bytes.with_context(|| format!("{} is missing: rows cannot be read without it", path.display()))?;
-    Ok(Statistics::decode(&bytes, descriptor.version, &path)?)
+    Statistics::read(env, descriptor)?.with_context(|| {
+        let path = descriptor.path(&Component::Statistics);
+        format!("{} is missing: rows cannot be read without it", path.display())
+    })
 }
 
 /// The partitioner of an SSTable; the default one if the file does not name it.
