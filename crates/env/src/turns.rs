@@ -18,6 +18,10 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+mod workers;
+
+use workers::Workers;
+
 /// If a turn takes longer than this, its task is blocked by another task.
 const TURN_MAX: Duration = Duration::from_secs(20);
 /// The scheduler looks so often while a turn takes long. A process that was suspended finds one of these waits over when it goes on, and
@@ -38,16 +42,27 @@ struct State {
     panicked: Option<String>,
 }
 
-#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     /// Notified when a task gives its turn back or ends; the scheduler waits for this.
     given: Condvar,
+    workers: Arc<Workers>,
 }
 
 /// Tasks that take turns (see the module). Clones share the tasks.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Turns(Arc<Shared>);
+
+impl Default for Turns {
+    /// No tasks. They will run in threads that ended tasks of this thread's other `Turns` have left.
+    fn default() -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::default(),
+            given: Condvar::new(),
+            workers: Workers::of_thread(),
+        }))
+    }
+}
 
 /// The task of this thread.
 #[derive(Clone)]
@@ -61,24 +76,30 @@ thread_local! {
     static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
 }
 
-/// A thread that [`spawn`] has started.
-pub struct Spawned<T> {
-    thread: JoinHandle<Option<T>>,
-    task: Option<(Turns, TaskId)>,
+/// What [`spawn`] has started.
+pub struct Spawned<T>(Started<T>);
+
+enum Started<T> {
+    Thread(JoinHandle<T>),
+    /// A task, and its result if it has ended without a panic.
+    Task(Turns, TaskId, Arc<Mutex<Option<T>>>),
 }
 
 impl<T> Spawned<T> {
     /// Waits until the thread has ended, and returns its result; `None` if it panicked. Only a task can wait for a task: in any other
     /// thread, this returns `None` at once for a task that has not ended.
     pub fn join(self) -> Option<T> {
-        if let Some((turns, task)) = &self.task {
-            while turns.is_alive(*task) {
-                if !give_turn() {
-                    return None;
+        match self.0 {
+            Started::Thread(thread) => thread.join().ok(),
+            Started::Task(turns, task, result) => {
+                while turns.is_alive(task) {
+                    if !give_turn() {
+                        return None;
+                    }
                 }
+                result.lock().take()
             }
         }
-        self.thread.join().ok().flatten()
     }
 }
 
@@ -105,20 +126,21 @@ impl Turns {
             task,
             woken,
         };
-        let builder = std::thread::Builder::new().name(name.to_owned());
-        let thread = builder.spawn(move || own.run(body));
-        if thread.is_err() {
+        let result = Arc::new(Mutex::new(None));
+        let of_task = result.clone();
+        let run = self.0.workers.run(Box::new(move || own.run(body, &of_task)));
+        if run.is_err() {
             self.0.state.lock().tasks.remove(&task);
         }
-        Ok(Spawned {
-            thread: thread?,
-            task: Some((self.clone(), task)),
-        })
+        run.map(|()| Spawned(Started::Task(self.clone(), task, result)))
     }
 
-    /// The tasks that have not ended, in the order in which they were spawned.
-    pub fn tasks(&self) -> Vec<TaskId> {
-        self.0.state.lock().tasks.keys().copied().collect()
+    /// The tasks that have not ended and whose names begin with this, in the order in which they were spawned.
+    pub fn tasks(&self, prefix: &str) -> Vec<TaskId> {
+        let state = self.0.state.lock();
+        let tasks = state.tasks.iter();
+        let named = tasks.filter(|(_, (name, _))| name.starts_with(prefix));
+        named.map(|(task, _)| *task).collect()
     }
 
     /// The names of the tasks that have not ended.
@@ -175,21 +197,23 @@ impl Turns {
 }
 
 impl Own {
-    /// The body of a task's thread: waits for the first turn, calls `body`, and ends the task.
-    fn run<T>(self, body: impl FnOnce() -> T) -> Option<T> {
+    /// Waits for the first turn, calls `body`, keeps its result, and ends the task.
+    fn run<T>(self, body: impl FnOnce() -> T, result: &Mutex<Option<T>>) {
         self.wait(self.turns.0.state.lock());
         OWN.set(Some(self.clone()));
-        let result = catch_unwind(AssertUnwindSafe(body));
+        let done = catch_unwind(AssertUnwindSafe(body));
         OWN.set(None);
         let mut state = self.turns.0.state.lock();
         let ended = state.tasks.remove(&self.task);
-        if let Err(panic) = &result {
-            let name = ended.map(|(name, _)| name).unwrap_or_default();
-            let message = format!("{name} panicked: {}", message_of(panic.as_ref()));
-            state.panicked.get_or_insert(message);
+        match done {
+            Ok(done) => *result.lock() = Some(done),
+            Err(panic) => {
+                let name = ended.map(|(name, _)| name).unwrap_or_default();
+                let message = format!("{name} panicked: {}", message_of(panic.as_ref()));
+                state.panicked.get_or_insert(message);
+            }
         }
         self.turns.give_back(&mut state);
-        result.ok()
     }
 
     /// Waits for the turn of this task.
@@ -228,10 +252,7 @@ pub fn spawn<T: Send + 'static>(
         return own.turns.spawn(name, body);
     }
     let builder = std::thread::Builder::new().name(name.to_owned());
-    Ok(Spawned {
-        thread: builder.spawn(move || Some(body()))?,
-        task: None,
-    })
+    builder.spawn(body).map(|thread| Spawned(Started::Thread(thread)))
 }
 
 /// Keeps this thread, and the tasks that it starts, on one of the cores that it may use, counted from 0 and around. Threads that take turns
@@ -300,7 +321,7 @@ mod tests {
         for task in [2, 1, 3, 4, 1, 2] {
             turns.run(task).unwrap();
         }
-        assert_eq!(turns.tasks(), []);
+        assert_eq!(turns.tasks(""), []);
         let told = told.lock().join(", ");
         assert_eq!(
             told,

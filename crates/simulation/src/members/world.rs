@@ -254,17 +254,12 @@ impl World {
 
     /// A random task. Most turns are for the threads that follow logs and for clients: the others have little to do.
     fn choose_task(&mut self) -> Option<TaskId> {
-        let mut tasks = self.cluster.turns.tasks();
         let wanted = match self.random.below(8) {
             0..3 => "ilion-follower",
             3..6 => CLIENT,
             _ => "",
         };
-        if !wanted.is_empty() {
-            let names = self.cluster.turns.names();
-            let mut names = names.iter();
-            tasks.retain(|_| names.next().is_some_and(|name| name.starts_with(wanted)));
-        }
+        let tasks = self.cluster.turns.tasks(wanted);
         let chosen = self.random.below(tasks.len() as u64) as usize;
         tasks.get(chosen).copied()
     }
@@ -619,7 +614,7 @@ impl World {
         self.nodes.iter_mut().for_each(SimNode::stop);
         // Waits of processes that have lost their power are over soon.
         self.step_micros_max = 20_000;
-        self.rest("stops", |world| world.cluster.turns.tasks().is_empty())?;
+        self.rest("stops", |world| world.cluster.turns.tasks("").is_empty())?;
         Ok(self.history.ran)
     }
 }
