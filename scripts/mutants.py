@@ -116,7 +116,7 @@ UNFOUND = [
 
 def run(tree, target, options):
     """Builds the simulation and runs it. Returns the law that was broken and the number of the run, or None."""
-    env = {**os.environ, "CARGO_TARGET_DIR": str(target), "CARGO_INCREMENTAL": "0", "CARGO_PROFILE_RELEASE_LTO": "off", "RUST_BACKTRACE": "0"}
+    env = {**os.environ, "CARGO_TARGET_DIR": str(target), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_RELEASE_LTO": "off", "RUST_BACKTRACE": "0"}
     build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "ilion-simulation"]
     built = subprocess.run(build, cwd=tree, env=env, capture_output=True, text=True)
     if built.returncode != 0:

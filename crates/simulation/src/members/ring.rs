@@ -13,8 +13,9 @@ use super::world::World;
 
 /// Places for nodes: those of nodes that have left stay empty.
 const PLACES_MAX: usize = 6;
-/// Fewer nodes have no room for three replicas.
-const NODES_MIN: usize = 3;
+/// A cluster does not shrink below this, nor below the number of its replicas. The last step from three nodes to two hands slices to two
+/// nodes at once.
+const NODES_MIN: usize = 2;
 /// A node that is silent for so long counts as lost: longer than `silence_max` of the members.
 const LOST_AFTER_MICROS: i64 = 2_500_000;
 
@@ -33,7 +34,7 @@ impl World {
                 self.nodes[chosen].lose_disk();
                 Some(RingWork::IsLost(chosen, self.now_micros()))
             }
-            _ if places.len() > NODES_MIN => self.leave(chosen),
+            1 if places.len() > self.replicas.max(NODES_MIN) => self.leave(chosen),
             // A cluster has at most as many nodes as tablets.
             _ if has_room && places.len() < self.cluster.tablets as usize => {
                 Some(RingWork::Joins(self.add(None)))
