@@ -53,7 +53,7 @@ impl World {
                 .off_until_micros()
                 .is_some_and(|until| until <= now)
             {
-                if self.plan.has(Fault::Retention) && self.random.one_in(2) {
+                if self.random.one_in(2) {
                     self.delete_what_is_old(place);
                 }
                 self.nodes[place].end_outage();
@@ -62,9 +62,9 @@ impl World {
     }
 
     /// Deletes the beginnings of logs, as if the time for which they are kept had passed: the meta log up to exactly what the node has
-    /// saved, and each tablet up to what two replicas have on disk. One of them may lose its disk.
-    fn delete_what_is_old(&mut self, place: usize) {
-        let Some(state) = self.newest_state() else {
+    /// saved, and each tablet up to what two replicas have on disk, since one of them may lose its disk; or its only replica, which does not.
+    pub fn delete_what_is_old(&mut self, place: usize) {
+        let Some(state) = self.newest_state().filter(|_| self.plan.has(Fault::Retention)) else {
             return;
         };
         let host = host_of(place);
@@ -87,7 +87,7 @@ impl World {
     }
 }
 
-/// Up to where each tablet is on the disks of at least two of its replicas.
+/// Up to where each tablet is on the disks of at least two of its replicas, or of the only one.
 fn tablets_upto(state: &ClusterState) -> Vec<(u32, u64)> {
     let replicas = state.all_replicas(ilion_cluster::Moment::Now).into_iter();
     let upto = replicas.map(|(tablet, nodes)| {
@@ -96,7 +96,8 @@ fn tablets_upto(state: &ClusterState) -> Vec<(u32, u64)> {
             .map(|node| state.flushed(tablet, node).segment.0)
             .collect();
         ends.sort_unstable();
-        (tablet, ends.iter().rev().nth(1).copied().unwrap_or(0))
+        let second_last = ends.len().saturating_sub(2);
+        (tablet, ends.get(second_last).copied().unwrap_or(0))
     });
     upto.collect()
 }

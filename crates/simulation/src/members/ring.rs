@@ -34,7 +34,16 @@ impl World {
                 self.nodes[chosen].lose_disk();
                 Some(RingWork::IsLost(chosen, self.now_micros()))
             }
-            1 if places.len() > self.replicas.max(NODES_MIN) => self.leave(chosen),
+            1 if places.len() > self.replicas.max(NODES_MIN) => {
+                let work = self.leave(chosen);
+                // The node that leaves must wait for one that takes its slices over, and may be the only one that has what was in the logs.
+                let other = self.choose_place();
+                if other != chosen && work.is_some() && self.random.one_in(2) {
+                    self.delete_what_is_old(chosen);
+                    self.lose_power(other);
+                }
+                work
+            }
             // A cluster has at most as many nodes as tablets.
             _ if has_room && places.len() < self.cluster.tablets as usize => {
                 Some(RingWork::Joins(self.add(None)))

@@ -232,7 +232,7 @@ impl World {
     }
 
     /// The place of a random member.
-    fn choose_place(&mut self) -> usize {
+    pub fn choose_place(&mut self) -> usize {
         let places = self.places();
         places[self.random.below(places.len() as u64) as usize]
     }
