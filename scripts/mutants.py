@@ -79,7 +79,8 @@ MUTANTS = [
      "if let Some((node, member)) = own.filter(|(_, member)| member.incarnation == 0) {"),
     ("nobody finishes the batches of a lost coordinator", BATCHES, "if !is_overdue ||", "if true || !is_overdue ||"),
     ("a node answers before it has caught up", PROGRESS, "tablet.is_some_and(|tablet| tablet.is_ready && tablet.halted.is_none())",
-     "tablet.is_some_and(|tablet| tablet.halted.is_none())"),
+     "tablet.is_some_and(|tablet| tablet.halted.is_none())",
+     PROGRESS, "is_ready: tablet.is_ready && tablet.halted.is_none(),", "is_ready: tablet.halted.is_none(),"),
     ("copies come without the windows of their tablets", COPIED, "saved::decode(bytes).map(Self)",
      "saved::decode(bytes).map(|mut saved| {\n            saved.tablets.values_mut().for_each(|tablet| tablet.windows = Default::default());\n"
      "            Self(saved)\n        })"),

@@ -75,6 +75,8 @@ pub(super) struct World {
     compared: BTreeMap<usize, Arc<ClusterState>>,
     /// The node that is looked at in the next step.
     next_look: usize,
+    /// Nodes that have crashed, and whose clients have not read from them since.
+    crashed: BTreeSet<usize>,
 }
 
 impl World {
@@ -114,6 +116,7 @@ impl World {
             states: BTreeMap::new(),
             compared: BTreeMap::new(),
             next_look: 0,
+            crashed: BTreeSet::new(),
         }
     }
 
@@ -352,6 +355,7 @@ impl World {
 
     pub fn note_crash(&mut self, place: usize) {
         self.history.ran.crashes += 1;
+        self.crashed.insert(place);
         self.note_end(place);
     }
 
@@ -380,7 +384,15 @@ impl World {
             return Ok(());
         }
         match self.nodes[place].standing() {
-            Standing::Goes => return self.compare_state(place),
+            Standing::Goes => {
+                // The earliest answers of a process: it must not have forgotten what an earlier one has answered.
+                if self.nodes[place].process().is_some() && self.crashed.remove(&place) {
+                    CELLS
+                        .into_iter()
+                        .for_each(|key| self.send(place, Request::Nearest(key)));
+                }
+                return self.compare_state(place);
+            }
             Standing::HasLeft => {
                 self.note_end(place);
                 self.nodes[place].leave();
@@ -480,7 +492,7 @@ impl World {
         let key = self.choose_key(&[0, 1]);
         self.next_value += 1;
         let value = self.next_value;
-        match self.random.below(13) {
+        match self.random.below(14) {
             kind @ 0..4 => {
                 let before = std::mem::replace(&mut self.wanted[key as usize], value);
                 Request::Change(match kind {
@@ -491,8 +503,8 @@ impl World {
             4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
             5 => Request::Change(Command::Batch(CELLS, value)),
             6 => Request::Change(Command::Batch(own_cells(value), value)),
-            7 if self.random.one_in(2) => Request::Nearest(self.choose_key(&CELLS)),
-            7 => Request::Counter(COUNTER),
+            7 => Request::Nearest(self.choose_key(&CELLS)),
+            13 => Request::Counter(COUNTER),
             8 if self.random.one_in(2) => Request::Scan(1 + self.random.below(8) as u32),
             8 => Request::Register(self.choose_key(&CELLS)),
             9 => Request::Register(key),
