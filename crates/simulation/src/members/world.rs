@@ -326,6 +326,9 @@ impl World {
                     Request::Register(key)
                 }
                 Request::Change(Command::Add(key, _)) => Request::Counter(key),
+                Request::Change(Command::Batch(..)) if self.random.one_in(3) => {
+                    Request::Scan(1 + self.random.below(8) as u32)
+                }
                 Request::Change(Command::Batch(keys, _)) => {
                     Request::Register(keys[self.random.below(2) as usize])
                 }
@@ -527,39 +530,60 @@ impl World {
                 let serves = |place: &usize| world.nodes[*place].process().is_some();
                 world.history.waiting() == 0 && world.is_ring_at_rest() && world.places().iter().all(serves)
             })?;
+            // At once, through the node that knows the last change of the ring: others may not know it yet.
+            let places = self.places();
+            let known = |place: &&usize| self.nodes[**place].member()?.state().map(|state| state.position);
+            let first = places.iter().max_by_key(known).into_iter();
+            let first = first.flat_map(|place| (0..REGISTERS).map(|key| (*place, Request::Register(key))));
+            if !self.read_all("first reads", &places, first.collect())? {
+                continue;
+            }
             // Batches of lost coordinators are finished within this time.
             self.step_micros_max = STEP_MICROS;
             let finished = self.now_micros() + FINISH_MICROS;
             self.rest("finishes batches", |world| world.now_micros() > finished)?;
-            self.step_micros_max = SLOW_MICROS;
-            let (places, unknown) = (self.places(), self.history.ran.unknown);
-            for place in &places {
-                let keys = (0..REGISTERS).chain(CELLS);
-                // The replicas of these are compared, so one node is enough.
-                let cells = if *place == places[0] {
-                    self.history.cells()
-                } else {
-                    BTreeSet::new()
-                };
-                let keys = keys.chain(cells).map(Request::Register);
-                for request in keys.chain([Request::Counter(COUNTER)]) {
-                    self.send(*place, request);
-                }
-            }
-            self.rest("last reads", |world| world.history.waiting() == 0)?;
-            // A late record may have let a node leave.
-            if self.places() != places {
-                continue;
-            }
-            if self.history.ran.unknown == unknown {
+            let places = self.places();
+            // The replicas of the other cells are compared, so one node is enough.
+            let cells = self.history.cells().into_iter();
+            let cells = cells.map(|cell| (places[0], Request::Register(cell)));
+            let of_each = |place: &usize| {
+                let place = *place;
+                let registers = (0..REGISTERS).chain(CELLS).map(Request::Register);
+                let all = registers.chain([Request::Counter(COUNTER)]);
+                all.map(move |request| (place, request))
+            };
+            let last = places.iter().flat_map(of_each).chain(cells).collect();
+            if self.read_all("last reads", &places, last)? {
                 break;
             }
-            let (error, nodes) = (&self.last_error, self.describe());
-            return Err(Violation(format!(
-                "settle: a node does not answer: {error:?}; {nodes}"
-            )));
         }
         self.rest("catches up", Self::is_caught_up)
+    }
+
+    /// Reads through these nodes, all of which must answer. Returns false if the members are others afterwards.
+    fn read_all(
+        &mut self,
+        what: &str,
+        places: &[usize],
+        requests: Vec<(usize, Request)>,
+    ) -> Result<bool, Violation> {
+        self.step_micros_max = SLOW_MICROS;
+        let unknown = self.history.ran.unknown;
+        for (place, request) in requests {
+            self.send(place, request);
+        }
+        self.rest(what, |world| world.history.waiting() == 0)?;
+        // A late record may have let a node leave.
+        if self.places() != places {
+            return Ok(false);
+        }
+        if self.history.ran.unknown == unknown {
+            return Ok(true);
+        }
+        let (error, nodes) = (&self.last_error, self.describe());
+        Err(Violation(format!(
+            "settle: a node does not answer: {error:?}; {nodes}"
+        )))
     }
 
     /// True if all nodes have applied all that is in the logs.
