@@ -90,6 +90,7 @@ MUTANTS = [
      "Ok(Answered::Unknown) => \"no outcome in time\".to_owned(),"),
     ("a batch is acknowledged before its parts are in their logs", LOGGED, "                send_part(&underway, &write, other, origin);\n",
      "                send_part(&underway, &write, other, origin);\n                write.settle(Ok(()));\n"),
+    ("a node that others wait for does not save", FOLLOWER, "self.must_save = true;", "self.must_save = false;"),
     ("nodes tell what they have applied, not what they have on disk", SAVING, ".map(|(tablet, end)| (tablet, position_of(end)))",
      ".map(|(tablet, end)| (tablet, position_of(end.max(replica.end(tablet)))))"),
     ("a range waits for the barrier of its first tablet only", CURSOR, "reads.wait_here(&target.table, self.part.tablets.clone())?",

@@ -107,6 +107,8 @@ pub(crate) struct Follower {
     /// Bytes that were applied since the last saving was begun.
     unsaved_bytes: u64,
     is_saving: bool,
+    /// A change of the ring waits until this node has saved what it has applied.
+    must_save: bool,
     /// The records of the meta log below are in the saved state of the cluster.
     saved_meta: u64,
     /// True once the saved state is known to be of the cluster of this meta log.
@@ -170,6 +172,7 @@ impl Follower {
             done_nanos: BTreeMap::new(),
             unsaved_bytes: 0,
             is_saving: false,
+            must_save: false,
             catching_up: None,
             placed: None,
             copies: Copies::default(),
@@ -745,6 +748,7 @@ impl Follower {
         }
         if !state.stranded(node).is_empty() {
             if self.is_due_first(Due::TellStranded, SETTLED) {
+                self.must_save = true;
                 self.save_meta();
                 self.tell_flushed();
             }

@@ -98,6 +98,15 @@ impl SimLog {
 
     /// Sends a record. The log gives it a time when it is appended.
     pub fn send(&mut self, envelope: &Envelope<'_>, side: Side) -> Ticket {
+        self.send_late(envelope, side, i64::MIN)
+    }
+
+    /// Sends a record that does not arrive before this time, nor before an earlier record of the sender.
+    pub(crate) fn send_late(&mut self, envelope: &Envelope<'_>, side: Side, due_micros: i64) -> Ticket {
+        let of_sender =
+            |flight: &&Flight| flight.is_first && flight.record.origin.node == envelope.origin.node;
+        let earlier = self.flights.iter().filter(of_sender);
+        let earlier = earlier.map(|flight| flight.due_micros).max();
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.flights.push(Flight {
@@ -105,7 +114,7 @@ impl SimLog {
             record: envelope.to_record(),
             side,
             is_first: true,
-            due_micros: i64::MIN,
+            due_micros: due_micros.max(earlier.unwrap_or(i64::MIN)),
         });
         ticket
     }

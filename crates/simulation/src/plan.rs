@@ -18,7 +18,7 @@ pub enum Fault {
     Loss,
     /// Logs append a record again, up to a second later.
     Repeat,
-    /// Answers of logs arrive late, and so do new records at the nodes that read a log.
+    /// Requests of nodes arrive late at the logs, answers of logs at the nodes, and new records at those that read a log.
     Lateness,
     /// The leader of a log is cut off, and some nodes do not notice.
     Isolation,

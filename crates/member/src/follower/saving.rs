@@ -23,7 +23,7 @@ impl Follower {
     pub(super) fn save(&mut self) {
         let is_long_ago = self.is_due(Due::Save, self.shared.options.save_interval);
         let is_much = self.unsaved_bytes >= self.shared.options.save_bytes;
-        let is_asked = self.is_saving_asked();
+        let is_asked = self.is_saving_asked() || self.must_save && self.unsaved_bytes > 0;
         // The change of a schema saves, too.
         if self.is_taken_for_schema {
             return;
@@ -33,7 +33,7 @@ impl Follower {
         };
         if !self.is_saving && (is_long_ago && self.unsaved_bytes > 0 || is_much || is_asked) {
             self.unsaved_bytes = 0;
-            self.is_saving = true;
+            (self.is_saving, self.must_save) = (true, false);
             replica.take();
             self.begin_saving_for_copies();
         }

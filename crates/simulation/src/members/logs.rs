@@ -22,7 +22,7 @@ const DELIVERED_MAX: u64 = 12;
 /// A process: its node and incarnation.
 type Sender = (u32, u32);
 
-/// Answers and deliveries are late by less than one of these. A read is stale only if a delivery is later than an answer.
+/// Requests, answers and deliveries are late by less than one of these. A read is stale only if a delivery is later than an answer.
 const LATE_MICROS_MAX: [u64; 2] = [100_000, 1_500_000];
 
 /// A process that waits for the answer of a log.
@@ -203,7 +203,8 @@ pub(super) struct NodeLogs {
 struct Way {
     has_no_power: AtomicBool,
     is_isolated: AtomicBool,
-    /// How often an answer is late, or the delivery of new records: one in this many; 0 is never.
+    /// How often a request is late, or its answer, or the delivery of new records: one in this many; 0 is never.
+    late_requests: AtomicU64,
     late_answers: AtomicU64,
     late_deliveries: AtomicU64,
 }
@@ -226,8 +227,9 @@ impl NodeLogs {
         self.way.is_isolated.store(side == Side::Isolated, Relaxed);
     }
 
-    /// Sets how often answers to it are late, and how often it gets new records late: one in this many, or never if that is 0.
-    pub fn be_late(&self, answers: u64, deliveries: u64) {
+    /// Sets how often its requests are late, answers to it, and new records that it reads: one in this many, or never if that is 0.
+    pub fn be_late(&self, requests: u64, answers: u64, deliveries: u64) {
+        self.way.late_requests.store(requests, Relaxed);
         self.way.late_answers.store(answers, Relaxed);
         self.way.late_deliveries.store(deliveries, Relaxed);
     }
@@ -251,7 +253,9 @@ impl SharedLogs for NodeLogs {
             return done(Err(AppendError::Unknown("the power is gone".to_owned())));
         }
         let mut inner = self.logs.0.lock();
-        let ticket = inner.log(envelope.tablet).send(envelope, self.side());
+        let due_micros = inner.late_until(&self.way.late_requests).unwrap_or(i64::MIN);
+        let log = inner.log(envelope.tablet);
+        let ticket = log.send_late(envelope, self.side(), due_micros);
         let waiting = Waiting {
             sender: (envelope.origin.node, envelope.origin.incarnation),
             way: self.way.clone(),

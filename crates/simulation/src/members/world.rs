@@ -167,11 +167,11 @@ impl World {
         Ok(())
     }
 
-    /// Answers to a node, or what it reads, or both, are often late from now on, or not.
+    /// A node's requests to the logs, their answers and what it reads are often late from now on, or only some of these, or none.
     fn choose_lateness(&mut self, place: usize) {
-        let [answers, deliveries] = [(); 2].map(|()| [0, 4][self.random.below(2) as usize]);
+        let [requests, answers, deliveries] = [(); 3].map(|()| [0, 4][self.random.below(2) as usize]);
         if self.plan.has(Fault::Lateness) {
-            self.nodes[place].logs().be_late(answers, deliveries);
+            self.nodes[place].logs().be_late(requests, answers, deliveries);
         }
     }
 
@@ -212,8 +212,13 @@ impl World {
             let trimmed: Vec<u64> = (0..TABLETS)
                 .map(|tablet| state.trimmed(tablet).segment.0)
                 .collect();
+            let stranded: Vec<_> = state
+                .members
+                .keys()
+                .map(|node| (node, state.stranded(*node)))
+                .collect();
             format!(
-                "now {:?}, afterwards {:?}, trimmed {trimmed:?}",
+                "now {:?}, afterwards {:?}, trimmed {trimmed:?}, stranded {stranded:?}",
                 replicas(Moment::Now),
                 replicas(Moment::Afterwards)
             )
@@ -519,7 +524,7 @@ impl World {
     pub fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
         self.nodes.iter_mut().for_each(SimNode::end_outage);
-        self.nodes.iter().for_each(|node| node.logs().be_late(0, 0));
+        self.nodes.iter().for_each(|node| node.logs().be_late(0, 0, 0));
         self.cluster.logs.set_faults(LogFaults {
             keeps_order: true,
             ..LogFaults::default()
