@@ -420,7 +420,7 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
         Ok(_) => {
             let options = ReadOptions {
                 page_first: PageSize {
-                    rows: 4,
+                    rows: 2,
                     bytes: 64 << 10,
                 },
                 ..ReadOptions::default()

@@ -38,6 +38,8 @@ const SLOW_MICROS: u64 = 600;
 const STEPS_TO_REST: u64 = 100_000;
 /// Maximum time in which a cluster must come to rest. A node that needs longer waits for a timeout.
 const MICROS_TO_REST: i64 = 60_000_000;
+/// Rows of a page of the last scans: more than the first page that nodes ask each other for.
+const PAGE_LAST: u32 = 8;
 /// Several times `finish_batches_after` of the members.
 const FINISH_MICROS: i64 = 1_500_000;
 /// States that are kept to be compared.
@@ -554,7 +556,7 @@ impl World {
             let of_each = |place: &usize| {
                 let place = *place;
                 let registers = (0..REGISTERS).chain(CELLS).map(Request::Register);
-                let all = registers.chain([Request::Counter(COUNTER)]);
+                let all = registers.chain([Request::Counter(COUNTER), Request::Scan(PAGE_LAST)]);
                 all.map(move |request| (place, request))
             };
             let last = places.iter().flat_map(of_each).chain(cells).collect();
