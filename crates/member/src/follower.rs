@@ -182,7 +182,7 @@ impl Follower {
     }
 
     /// Follows the logs until the node stops, or must not go on.
-    pub fn run(mut self) {
+    pub fn run(&mut self) {
         while !self.shared.is_stopping.load(Relaxed) {
             if let Err(reason) = self.turn() {
                 tracing::error!(%reason, "this node does not follow the cluster any more");

@@ -58,6 +58,8 @@ impl Member {
         let follower = Follower::new(shared.clone(), client.clone(), session)?;
         let closing = Closing(shared.clone());
         let thread = spawn("ilion-follower", move || {
+            let mut follower = follower;
+            // Dropped before the follower, which waits for its copies: their sources may wait for this node.
             let _closing = closing;
             follower.run();
         })?;
