@@ -145,12 +145,12 @@ class Server:
             answer["more"] = answer.pop("state") is not None
         return answer
 
-    def all_pages(self, text, timestamp, page):
+    def all_pages(self, text, timestamp, page, consistency=1):
         """The rows of all pages."""
-        answer = self.page(text, timestamp, page)
+        answer = self.page(text, timestamp, page, consistency)
         state = answer.pop("state", None)
         while state is not None:
-            more = self.page(text, timestamp, page, state=state)
+            more = self.page(text, timestamp, page, consistency, state)
             if "rows" not in more:
                 return more
             answer["rows"] += more["rows"]

@@ -6,8 +6,12 @@ One of the servers should be a real Cassandra. Writes have timestamps from a sma
 equal ones; there are few keys, so that deletions hit rows. After a thousand statements, other tables are made. COMMAND, if
 given, is run from time to time: for instance `ilion flush --admin-port 9043`, so that reads merge files. The seed is printed;
 the same seed gives the same statements.
+
+REPLICAS=3 in the environment makes keyspaces with three replicas on the second server, and CONSISTENCY=4 reads and writes at QUORUM: for a
+cluster beside a single node.
 """
 
+import os
 import random
 import subprocess
 import sys
@@ -15,6 +19,9 @@ import sys
 from compare_answers import FIRST_TIMESTAMP, Server, shown
 
 KEYSPACE = "compared"
+# Of the keyspaces of each server; the level of each request, as the protocol numbers it (1 is ONE).
+REPLICAS = [1, int(os.environ.get("REPLICAS", "1"))]
+CONSISTENCY = int(os.environ.get("CONSISTENCY", "1"))
 READ_FAILURE, PROTOCOL_ERROR = "0x1300", "0xa"
 FAILURES_IN_GROUPS = (READ_FAILURE, PROTOCOL_ERROR)
 TABLES_AT_ONCE, STATEMENTS_FOR_TABLES, DIFFERENCES_MAX = 3, 1000, 20
@@ -262,16 +269,15 @@ class Table:
 def make_tables(chance, servers):
     """Makes new tables in an empty keyspace."""
     tables = [Table(chance, number) for number in range(TABLES_AT_ONCE)]
-    replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
     schema = [
         f"DROP KEYSPACE IF EXISTS {KEYSPACE}",
-        f"CREATE KEYSPACE {KEYSPACE} WITH replication = {replication}",
+        f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': REPLICAS}}",
         f"CREATE TYPE {KEYSPACE}.pair (a int, b text)",
         *(table.create() for table in tables),
     ]
     for text in schema:
-        for server in servers:
-            answer = server.query(text, FIRST_TIMESTAMP)
+        for server, replicas in zip(servers, REPLICAS):
+            answer = server.query(text.replace("REPLICAS", str(replicas)), FIRST_TIMESTAMP)
             if "error" in answer:
                 sys.exit(f"{server.address} refuses {text}\n  {answer['message']}")
     return tables
@@ -294,7 +300,7 @@ def main(addresses, seed, count, command):
             subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         text = chance.choice(tables).statement()
         page = chance.choice([3, 7, 5000])
-        answers = [server.all_pages(text, FIRST_TIMESTAMP + 150, page) for server in servers]
+        answers = [server.all_pages(text, FIRST_TIMESTAMP + 150, page, CONSISTENCY) for server in servers]
         refused += "error" in answers[0]
         if answers[0] != answers[1] and fails_in_groups(text, answers):
             failed += 1

@@ -9,3 +9,4 @@
 mod compare;
 mod coordinator;
 mod members;
+mod opener;
