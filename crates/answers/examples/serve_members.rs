@@ -1,12 +1,6 @@
 //! Serves members of a cluster in one process, over logs in memory, until the standard input ends:
 //! `cargo run --release -p ilion-answers --example serve_members -- DIRECTORY COUNT`. Prints the address of each member. COUNT 0 is a single
-//! node without a cluster. To compare answers with `scripts/compare_random.py`, and to count instructions of a request:
-//!
-//! ```text
-//! valgrind --tool=callgrind --toggle-collect=none target/release/examples/serve_members DIRECTORY 3
-//! ilion bench write --host 127.0.0.1 --port PORT --keys 20000 --consistency QUORUM
-//! callgrind_control --dump
-//! ```
+//! node without a cluster. `scripts/compare_random.py` compares the two.
 
 #![allow(clippy::unwrap_used, reason = "an example fails where it stands")]
 
