@@ -7,7 +7,7 @@
 //! It could implement `commitlog::Log`, except for one thing: a log elsewhere knows the position of a record only when it answers. So
 //! `append` has to become "append, then call back with the position". See the crate's page.
 
-use ilion_commitlog::{Envelope, Position, Record};
+use ilion_commitlog::{Envelope, Origin, Position, Record};
 use ilion_env::Seeded;
 
 /// Identifies a request to append, and is exchanged for its answer.
@@ -65,6 +65,14 @@ struct Flight {
     due_micros: i64,
 }
 
+impl Flight {
+    /// True if the process of this origin sent it, and still waits for the answer.
+    fn is_first_of(&self, origin: Origin) -> bool {
+        let own = self.record.origin;
+        self.is_first && (own.node, own.incarnation) == (origin.node, origin.incarnation)
+    }
+}
+
 /// A log of one partition.
 pub struct SimLog {
     random: Seeded,
@@ -103,9 +111,8 @@ impl SimLog {
 
     /// Sends a record that does not arrive before this time, nor before an earlier record of the sender.
     pub(crate) fn send_late(&mut self, envelope: &Envelope<'_>, side: Side, due_micros: i64) -> Ticket {
-        let of_sender =
-            |flight: &&Flight| flight.is_first && flight.record.origin.node == envelope.origin.node;
-        let earlier = self.flights.iter().filter(of_sender);
+        let earlier = self.flights.iter();
+        let earlier = earlier.filter(|flight| flight.is_first_of(envelope.origin));
         let earlier = earlier.map(|flight| flight.due_micros).max();
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
@@ -140,12 +147,11 @@ impl SimLog {
 
     /// The request that is delivered when this one is chosen: if senders keep their order, the oldest request of the same sender.
     fn first_of_sender(&self, chosen: usize) -> usize {
-        let sender = |flight: &Flight| (flight.record.origin.node, flight.record.origin.incarnation);
         let flight = &self.flights[chosen];
         if !self.faults.keeps_order || !flight.is_first {
             return chosen;
         }
-        let is_same = |other: &Flight| other.is_first && sender(other) == sender(flight);
+        let is_same = |other: &Flight| other.is_first_of(flight.record.origin);
         self.flights.iter().position(is_same).unwrap_or(chosen)
     }
 

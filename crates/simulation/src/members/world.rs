@@ -77,7 +77,7 @@ pub(super) struct World {
     compared: BTreeMap<usize, Arc<ClusterState>>,
     /// The node that is looked at in the next step.
     next_look: usize,
-    /// Nodes that have crashed, and whose clients have not read from them since.
+    /// Nodes that have crashed, until clients read from their next process at ONE.
     crashed: BTreeSet<usize>,
 }
 
@@ -395,7 +395,7 @@ impl World {
         }
         match self.nodes[place].standing() {
             Standing::Goes => {
-                // The earliest answers of a process: it must not have forgotten what an earlier one has answered.
+                // A process must not answer before it has applied again what the crashed one had answered.
                 if self.nodes[place].process().is_some() && self.crashed.remove(&place) {
                     CELLS
                         .into_iter()
@@ -514,10 +514,10 @@ impl World {
             5 => Request::Change(Command::Batch(CELLS, value)),
             6 => Request::Change(Command::Batch(own_cells(value), value)),
             7 => Request::Nearest(self.choose_key(&CELLS)),
-            13 => Request::Counter(COUNTER),
             8 if self.random.one_in(2) => Request::Scan(1 + self.random.below(8) as u32),
             8 => Request::Register(self.choose_key(&CELLS)),
             9 => Request::Register(key),
+            10 => Request::Counter(COUNTER),
             _ => Request::Register(self.focus.0),
         }
     }
@@ -567,7 +567,11 @@ impl World {
         self.rest("catches up", Self::is_caught_up)
     }
 
-    /// Reads through these nodes, all of which must answer. Returns false if the members are others afterwards.
+    /// Sends each request to the node at its place, and waits for all answers. Returns false if `places` are no longer the members: then
+    /// the caller must begin again.
+    ///
+    /// # Errors
+    /// A request got no answer.
     fn read_all(
         &mut self,
         what: &str,
@@ -575,6 +579,8 @@ impl World {
         requests: Vec<(usize, Request)>,
     ) -> Result<bool, Violation> {
         self.step_micros_max = SLOW_MICROS;
+        // No other reads meanwhile: a node that does not know the last change of the ring yet may refuse them.
+        self.crashed.clear();
         let unknown = self.history.ran.unknown;
         for (place, request) in requests {
             self.send(place, request);
