@@ -105,12 +105,12 @@ MUTANTS = [
 
 # What looks like a defect and breaks no law. These run only if they are named.
 HARMLESS = [
-    # A node with a copy that ends too early misses records that the log no longer has, notices this when it reads the log, and copies again.
-    # It only takes longer; both sides check for it.
+    # A copy may end before the log begins. The node learns this when it reads the log, and copies again, so joining only takes longer. Source and
+    # destination both check the end: the defect removes both checks.
     ("a source of a copy need not have what the copy lacks", SOURCE, "Some(end) => is_ready &= end >= needed,", "Some(_) => is_ready &= *needed < u64::MAX,",
      WORKER, "ends.get(tablet).is_some_and(|end| end >= needed)", "ends.get(tablet).is_some_and(|_| *needed < u64::MAX)"),
-    # All replicas execute it under the same schema, so they agree. It matters only if the statement means something else under the newer one, and
-    # the simulation has no such statements.
+    # All replicas execute the command under the same schema, so they agree. The check matters for statements that mean something else under the
+    # newer schema, and the simulation sends none.
     ("commands of an older schema are executed", REPLICA, "Kind::Cas | Kind::Counter if is_old => {", "Kind::Cas | Kind::Counter if is_old && position.offset == 0 => {"),
 ]
 

@@ -59,7 +59,8 @@ impl Member {
         let closing = Closing(shared.clone());
         let thread = spawn("ilion-follower", move || {
             let mut follower = follower;
-            // Dropped before the follower, which waits for its copies: their sources may wait for this node.
+            // Dropped before `follower`, whose drop waits for copies from other nodes: these may in turn wait for requests that this drop
+            // refuses.
             let _closing = closing;
             follower.run();
         })?;

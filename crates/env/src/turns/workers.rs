@@ -10,13 +10,13 @@ use parking_lot::Mutex;
 /// What a worker runs.
 pub(super) type Body = Box<dyn FnOnce() + Send>;
 
-/// A body, and the worker that runs it, which it puts back afterwards.
+/// A body, and the worker that runs it. The thread puts the worker back among the idle ones afterwards.
 type Job = (Body, Worker);
 
 /// The sender to the thread of a worker. The thread ends when it is dropped.
 struct Worker(Sender<Job>);
 
-/// Workers that have nothing to run. Dropping this ends their threads.
+/// The idle workers. Their threads end when this is dropped.
 #[derive(Default)]
 pub(super) struct Workers(Mutex<Vec<Worker>>);
 
@@ -25,13 +25,13 @@ thread_local! {
 }
 
 impl Workers {
-    /// The workers of the calling thread: a scheduler uses them in all its simulations. They stay on the cores on which it was allowed to
-    /// run when they were started.
+    /// The workers of the calling thread: a scheduler uses them in all its simulations. A worker stays on the cores of the thread that
+    /// started it.
     pub fn of_thread() -> Arc<Self> {
         OWN.with_borrow(Clone::clone)
     }
 
-    /// Runs the body in a worker that has nothing to run, or in a new one.
+    /// Runs the body in an idle worker, or in a new one if there is none.
     ///
     /// # Errors
     /// The system has no thread left.

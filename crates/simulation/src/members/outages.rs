@@ -62,7 +62,8 @@ impl World {
     }
 
     /// Deletes the beginnings of logs, as if the time for which they are kept had passed: the meta log up to exactly what the node has
-    /// saved, and each tablet up to what two replicas have on disk, since one of them may lose its disk; or its only replica, which does not.
+    /// saved, and each tablet up to what two replicas have on disk, since one of them may lose its disk. A tablet with one replica, whose disk
+    /// is never lost: up to what that replica has on disk.
     pub fn delete_what_is_old(&mut self, place: usize) {
         let Some(state) = self.newest_state().filter(|_| self.plan.has(Fault::Retention)) else {
             return;

@@ -36,7 +36,7 @@ impl World {
             }
             1 if places.len() > self.replicas.max(NODES_MIN) => {
                 let work = self.leave(chosen);
-                // The node that leaves must wait for one that takes its slices over, and may be the only one that has what was in the logs.
+                // A node that takes slices over may be down, and then copy what the logs no longer have.
                 let other = self.choose_place();
                 if other != chosen && work.is_some() && self.random.one_in(2) {
                     self.delete_what_is_old(chosen);
