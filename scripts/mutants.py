@@ -62,6 +62,9 @@ MUTANTS = [
     ("a begun change of the schema is forgotten", REPLICA, "is_adopting: saved.is_adopting,", "is_adopting: false,"),
     ("commands take the clock of the node", PLACE, "self.with(CommandContext::micros)", "None"),
     ("each node counts for itself", PLACE, "self.cluster.into_bytes()", "self.engine().id().into_bytes()"),
+    ("now and then a node loses what a record writes", REPLICA, "self.engine().apply_at(position, mutations).map_err(refusal)",
+     "let is_lost = position.offset % 16 == u64::from(self.engine().id().as_bytes()[0] % 16);\n"
+     "        self.engine().apply_at(position, if is_lost { &[] } else { mutations }).map_err(refusal)"),
     ("columns are dropped at the time of the node", PLACE, "timestamp_micros.get_or_insert(time_micros);", "();"),
     ("a schema is adopted before everything is saved", SCHEMA, "            replica.take();\n        }\n        let epoch", "        }\n        let epoch"),
     ("a schema is adopted before the fences", SCHEMA, "if !self.followed.iter().all(is_blocked) {", "if !self.followed.iter().all(is_blocked) && next.epoch == 0 {"),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use ilion_cluster::{
-    Change, ClusterState, Endpoint, Entry, Join, Location, Record, SchemaRecord, Strategy, Takes, apply,
+    BlockDigest, Change, ClusterState, Endpoint, Entry, Join, Location, Record, SchemaRecord, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::split_choice;
 
 const CREATE: Change = Change::Create {
     tablets: 4,
-    level: 1,
+    level: 3,
     down_max_micros: 1,
 };
 
@@ -30,7 +30,7 @@ pub fn entries() -> Vec<Entry> {
                 datacenter: "dc1".to_owned(),
                 rack: format!("r{host}"),
             },
-            understands: 1,
+            understands: 3,
             takes: Takes::Slices(slices),
         })
     };
@@ -43,12 +43,20 @@ pub fn entries() -> Vec<Entry> {
     });
     let positions = vec![(0, Position::new(3, 4))];
     let flushed = Change::Flushed { positions };
+    let told = BlockDigest {
+        block: 5,
+        digest: [6; 16],
+    };
+    let digests = Change::Digests {
+        blocks: vec![(1, told)],
+    };
     let changes = [
         CREATE,
         join(1, vec![0, 1, 2, 3]),
         schema,
         join(2, vec![1, 3]),
         flushed,
+        digests,
     ];
     (1..)
         .zip(changes)
@@ -126,6 +134,7 @@ fn ask(state: &ClusterState) {
     state.trim_points();
     for node in state.members.keys() {
         state.stranded(*node);
+        state.differing(*node);
         state.tokens(*node);
     }
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::levels::{FEATURE_LEVEL_MAX, Feature};
 use crate::logged_snapshot::Snapshots;
+use crate::outcomes::Outcomes;
 use crate::placement::Node;
 use crate::record::{Change, Record, SchemaRecord, Unreadable};
 use crate::refusal::Refusal;
@@ -107,6 +108,25 @@ pub enum Effect {
     LevelRaised {
         /// The level.
         level: u32,
+    },
+    /// The commands in a block of a tablet came to something else on this node than on more than half of the replicas. The node stops the
+    /// tablet; its next process copies it.
+    Differs {
+        /// The node.
+        node: Node,
+        /// The tablet.
+        tablet: u32,
+        /// The block.
+        block: u64,
+    },
+    /// The commands in a block came to different outcomes, and no outcome is that of more than half of the replicas.
+    Disputed {
+        /// The replicas.
+        nodes: Vec<Node>,
+        /// The tablet.
+        tablet: u32,
+        /// The block.
+        block: u64,
     },
     /// The record changed nothing.
     Refused {
@@ -288,6 +308,7 @@ fn create(entry: &Entry) -> Result<Applied, Halt> {
         schema: SchemaState::default(),
         flushed: BTreeMap::new(),
         trimmed: BTreeMap::new(),
+        outcomes: Outcomes::default(),
         snapshots: Snapshots::default(),
         windows: Windows::default(),
     };
@@ -318,7 +339,7 @@ impl ClusterState {
             Change::Move { moves } => self.move_slices(moves),
             Change::Cancel { transition } => self.cancel(*transition),
             Change::Schema(record) => self.change_schema(record),
-            Change::Flushed { positions } => self.flush(origin.node, positions),
+            Change::Flushed { positions } => self.flush(origin, positions),
             Change::Trim { positions } => self.trim(positions),
             Change::Heartbeat { schema_epoch } => {
                 self.heartbeat(origin.node, *schema_epoch);
@@ -330,6 +351,7 @@ impl ClusterState {
                 Ok(Vec::new())
             }
             Change::Release { release } => self.note_release(origin.node, release),
+            Change::Digests { blocks } => self.tell_digests(origin.node, blocks),
         }
     }
 
@@ -372,9 +394,11 @@ impl ClusterState {
         Ok(effects)
     }
 
-    fn flush(&mut self, node: Node, positions: &[(u32, Position)]) -> Outcome {
+    fn flush(&mut self, origin: Origin, positions: &[(u32, Position)]) -> Outcome {
         self.check_tablets(positions)?;
+        let node = origin.node;
         for (tablet, position) in positions {
+            self.outcomes.note_flushed(node, origin.incarnation, *tablet);
             let flushed = self.flushed.entry((*tablet, node)).or_default();
             *flushed = (*flushed).max(*position);
         }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | 1 | the first |
 //! | 2 | members log their release (`Change::Release`); commands in the logs of tablets may have results of user-defined functions |
+//! | 3 | members tell digests of outcomes (`Change::Digests`), and a replica whose digests differ is found |
 //!
 //! A node that does not understand the level of its cluster stops, and its error says that it must be upgraded. So a node asks
 //! [`ClusterState::has`] before it logs what needs a level.
@@ -11,7 +12,7 @@
 use crate::state::ClusterState;
 
 /// The highest feature level that this version understands.
-pub const FEATURE_LEVEL_MAX: u32 = 2;
+pub const FEATURE_LEVEL_MAX: u32 = 3;
 
 /// What a cluster may use from some level on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Feature {
     Releases,
     /// Commands with results of user-defined functions.
     FunctionResults,
+    /// [`crate::Change::Digests`], and digests in snapshots.
+    Digests,
 }
 
 impl Feature {
@@ -27,6 +30,7 @@ impl Feature {
     pub fn level(self) -> u32 {
         match self {
             Self::Releases | Self::FunctionResults => 2,
+            Self::Digests => 3,
         }
     }
 }

@@ -13,6 +13,8 @@
 //! | `apply` | [`apply`]: records to states; why a node halts |
 //! | `topology` | join, leave, move, replace, replication: transitions |
 //! | `levels` | [`Feature`]: what a cluster uses from some feature level on |
+//! | `outcomes` | [`BlockDigest`]: what replicas tell about the outcomes of commands |
+//! | `digests` | which replicas differ |
 //! | `refusal` | [`Refusal`]: why a record changed nothing |
 //! | `snapshot` | the bytes of a state, for the disk of a node and for a snapshot in the meta log |
 //! | `logged_snapshot` | [`SnapshotPart`]: snapshots in the meta log, so that its beginning can be deleted |
@@ -30,9 +32,11 @@
 
 mod apply;
 mod consistency;
+mod digests;
 mod fields;
 mod levels;
 mod logged_snapshot;
+mod outcomes;
 mod placement;
 mod record;
 mod refusal;
@@ -50,6 +54,7 @@ pub use consistency::needs;
 pub use fields::Endpoint;
 pub use levels::{FEATURE_LEVEL_MAX, Feature};
 pub use logged_snapshot::{SNAPSHOT_PARTS_MAX, SnapshotPart};
+pub use outcomes::BlockDigest;
 pub use placement::{Location, Node, Ring, Strategy, UnknownReplication};
 pub use record::{Change, Join, RECORD_BYTES_MAX, Record, SchemaRecord, Takes, Unreadable};
 pub use refusal::Refusal;

@@ -17,6 +17,7 @@ use crate::fields::{
     encode_place, encode_strategy, encode_uuid,
 };
 use crate::logged_snapshot::SnapshotPart;
+use crate::outcomes::BlockDigest;
 use crate::placement::{Location, Node, Strategy};
 
 /// The largest record. Logs accept 1 MiB by default, envelope included.
@@ -110,6 +111,11 @@ pub enum Change {
         /// The release of Cassandra that its clients see.
         release: String,
     },
+    /// What the commands in some blocks came to on the sender. A member logs it once the cluster has [`crate::Feature::Digests`].
+    Digests {
+        /// A block of each of some tablets.
+        blocks: Vec<(u32, BlockDigest)>,
+    },
 }
 
 /// A node that wants to be a member.
@@ -180,6 +186,7 @@ mod kind {
     pub(super) const LEVEL: u8 = 12;
     pub(super) const SNAPSHOT: u8 = 13;
     pub(super) const RELEASE: u8 = 14;
+    pub(super) const DIGESTS: u8 = 15;
 }
 
 impl Record {
@@ -303,6 +310,14 @@ impl Change {
                 out.u8(kind::RELEASE);
                 encode_name(release, out);
             }
+            Self::Digests { blocks } => {
+                out.u8(kind::DIGESTS);
+                encode_list(blocks, out, |(tablet, told), out| {
+                    out.u32(*tablet);
+                    out.u64(told.block);
+                    out.bytes(&told.digest);
+                });
+            }
         }
     }
 
@@ -347,6 +362,13 @@ impl Change {
             kind::SNAPSHOT => Self::Snapshot(SnapshotPart::decode(input)?),
             kind::RELEASE => Self::Release {
                 release: decode_name(input)?,
+            },
+            kind::DIGESTS => Self::Digests {
+                blocks: decode_list(input, |input| {
+                    let (tablet, block) = (input.u32()?, input.u64()?);
+                    let digest = input.uuid_bytes()?;
+                    Ok((tablet, BlockDigest { block, digest }))
+                })?,
             },
             unknown => return Err(newer(format!("kind {unknown}"))),
         })

@@ -4,7 +4,8 @@
 //! ```text
 //! snapshot := magic: "ILCS", version: u8, the fields of the state in their order, crc: u32
 //! ```
-//! Version 3 has the releases of members. It is written from feature level 2 on, so every member can read it.
+//! Version 3 has the releases of members, version 4 also the digests of outcomes. They are written from feature levels 2 and 3 on, so every
+//! member can read them.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +18,7 @@ use crate::fields::{
 };
 use crate::levels::{FEATURE_LEVEL_MAX, Feature};
 use crate::logged_snapshot::Snapshots;
+use crate::outcomes::Outcomes;
 use crate::placement::Node;
 use crate::state::{ClusterState, MEMBERS_MAX, Member, Phase, SchemaState, Transition, TransitionKind};
 use crate::tablets::Tablets;
@@ -26,6 +28,7 @@ use crate::window::Windows;
 const MAGIC: &[u8; 4] = b"ILCS";
 const VERSION: u8 = 2;
 const VERSION_WITH_RELEASES: u8 = 3;
+const VERSION_WITH_DIGESTS: u8 = 4;
 
 /// Why bytes are not a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,12 +79,12 @@ impl ClusterState {
             .strip_prefix(MAGIC)
             .ok_or_else(|| whole.error("a snapshot (ILCS)"))?;
         let version = match content.first() {
-            Some(version @ (&VERSION | &VERSION_WITH_RELEASES)) => *version,
+            Some(version @ (&VERSION | &VERSION_WITH_RELEASES | &VERSION_WITH_DIGESTS)) => *version,
             Some(version) => {
                 return Err(newer(
                     "version",
                     u32::from(*version),
-                    u32::from(VERSION_WITH_RELEASES),
+                    u32::from(VERSION_WITH_DIGESTS),
                 ));
             }
             None => return Err(whole.error("a version").into()),
@@ -110,9 +113,10 @@ impl ClusterState {
     }
 
     fn snapshot_version(&self) -> u8 {
-        match self.has(Feature::Releases) {
-            true => VERSION_WITH_RELEASES,
-            false => VERSION,
+        match (self.has(Feature::Releases), self.has(Feature::Digests)) {
+            (_, true) => VERSION_WITH_DIGESTS,
+            (true, false) => VERSION_WITH_RELEASES,
+            (false, false) => VERSION,
         }
     }
 
@@ -149,6 +153,9 @@ impl ClusterState {
             out.u32(*tablet);
             encode_place(*position, out);
         });
+        if version >= VERSION_WITH_DIGESTS {
+            self.outcomes.encode(out);
+        }
         self.snapshots.encode(out);
         self.windows.encode(out);
     }
@@ -185,6 +192,10 @@ impl ClusterState {
             Ok(((input.u32()?, input.u32()?), decode_place(input)?))
         })?;
         let trimmed = decode_list(input, |input| Ok((input.u32()?, decode_place(input)?)))?;
+        let outcomes = match version {
+            VERSION_WITH_DIGESTS.. => Outcomes::decode(input)?,
+            _ => Outcomes::default(),
+        };
         let snapshots = Snapshots::decode(input)?;
         let windows = Windows::decode(input)?;
         Ok(Self {
@@ -204,6 +215,7 @@ impl ClusterState {
             schema,
             flushed: in_order(flushed, &start)?,
             trimmed: in_order(trimmed, &start)?,
+            outcomes,
             snapshots,
             windows,
         })
@@ -229,7 +241,7 @@ impl Member {
         out.u32(self.understands);
         out.i64(self.heard_micros);
         out.u64(self.schema_epoch);
-        if version == VERSION_WITH_RELEASES {
+        if version >= VERSION_WITH_RELEASES {
             encode_option(self.release.as_deref(), out, encode_name);
         }
     }
@@ -251,7 +263,7 @@ impl Member {
             heard_micros: input.i64()?,
             schema_epoch: input.u64()?,
             release: match version {
-                VERSION_WITH_RELEASES => decode_option(input, decode_name)?,
+                VERSION_WITH_RELEASES.. => decode_option(input, decode_name)?,
                 _ => None,
             },
         })
@@ -344,7 +356,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{Change, Endpoint, Entry, Join, Location, Record, Takes, apply};
+    use crate::{BlockDigest, Change, Endpoint, Entry, Join, Location, Record, Takes, apply};
 
     /// The state of [`state`], as the version before feature level 2 wrote it.
     const OF_LEVEL_1: &str = "494c435302000000000000000000000000000000c10000000100000002000000000000003c00000000000000020000000000000000000000\
@@ -399,6 +411,19 @@ mod tests {
         state.members.get_mut(&1).unwrap().release = Some("5.0.9".to_owned());
         let bytes = state.encode();
         assert_eq!(bytes[4], 3);
+        assert_eq!(ClusterState::decode(&bytes), Ok(state));
+    }
+
+    #[test]
+    fn digests_are_in_snapshots_of_level_3() {
+        let mut state = state(3);
+        let told = BlockDigest {
+            block: 7,
+            digest: [8; 16],
+        };
+        state.tell_digests(1, &[(1, told)]).unwrap();
+        let bytes = state.encode();
+        assert_eq!(bytes[4], 4);
         assert_eq!(ClusterState::decode(&bytes), Ok(state));
     }
 }

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::fields::Endpoint;
 use crate::logged_snapshot::Snapshots;
+use crate::outcomes::Outcomes;
 use crate::placement::{Location, Node, Ring, Strategy};
 use crate::tablets::{META_TABLET, Tablets};
 use crate::window::Windows;
@@ -60,6 +61,8 @@ pub struct ClusterState {
     pub(crate) flushed: BTreeMap<(u32, Node), Position>,
     /// Up to where each log is deleted, or is about to be.
     pub(crate) trimmed: BTreeMap<u32, Position>,
+    /// What replicas have told about the outcomes of commands.
+    pub(crate) outcomes: Outcomes,
     /// Snapshots of the state in the log.
     pub(crate) snapshots: Snapshots,
     /// Which records were applied.
@@ -408,6 +411,8 @@ impl ClusterState {
             "flushed positions of members",
         )?;
         holds(self.trimmed.keys().all(is_within), "trimmed positions of tablets")?;
+        let is_tablet = |tablet: &u32| *tablet < self.tablets.count();
+        self.outcomes.check(is_member, is_tablet)?;
         self.check_transition(&holds)
     }
 

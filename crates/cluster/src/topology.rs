@@ -381,6 +381,7 @@ impl ClusterState {
         self.members.remove(&node);
         self.windows.forget(node);
         self.flushed.retain(|(_, other), _| *other != node);
+        self.outcomes.leave(node);
     }
 
     fn set_phase(&mut self, node: Node, phase: Phase) {

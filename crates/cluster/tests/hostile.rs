@@ -8,8 +8,8 @@ use std::net::Ipv6Addr;
 
 use bytes::Bytes;
 use ilion_cluster::{
-    Change, ClusterState, Endpoint, Entry, Join, Location, Moment, Record, SchemaRecord, SnapshotPart,
-    Strategy, Takes, apply,
+    BlockDigest, Change, ClusterState, Endpoint, Entry, Join, Location, Moment, Record, SchemaRecord,
+    SnapshotPart, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_env::Seeded;
@@ -26,12 +26,16 @@ fn changes() -> Vec<Change> {
                 datacenter: "dc1".to_owned(),
                 rack: format!("r{host}"),
             },
-            understands: 2,
+            understands: 3,
             takes,
         })
     };
     let network = BTreeMap::from([("dc1".to_owned(), 2), ("dc2".to_owned(), 1)]);
     let place = Position::new(3, 4);
+    let told = BlockDigest {
+        block: 5,
+        digest: [6; 16],
+    };
     vec![
         Change::Create {
             tablets: 4,
@@ -52,7 +56,7 @@ fn changes() -> Vec<Change> {
         Change::Start {
             session: Uuid::from_u128(9),
             endpoint: endpoint(),
-            understands: 2,
+            understands: 3,
         },
         Change::Heartbeat { schema_epoch: 1 },
         Change::Flushed {
@@ -72,7 +76,7 @@ fn changes() -> Vec<Change> {
             moves: vec![(0, 2), (2, 2)],
         },
         Change::Move { moves: vec![(0, 2)] },
-        Change::Level { level: 2 },
+        Change::Level { level: 3 },
         Change::Snapshot(SnapshotPart {
             position: place,
             part: 0,
@@ -81,6 +85,9 @@ fn changes() -> Vec<Change> {
         }),
         Change::Release {
             release: "5.0.9".to_owned(),
+        },
+        Change::Digests {
+            blocks: vec![(0, told), (3, told)],
         },
     ]
 }

@@ -16,6 +16,7 @@
 //! NODE heartbeat EPOCH
 //! NODE level LEVEL
 //! NODE release RELEASE
+//! NODE digests TABLET:BLOCK:LETTER...       LETTER stands for the digest
 //! NODE snapshot at=POSITION PART/PARTS
 //! NODE~INCARNATION ...                      any of these, sent by another incarnation than the current one
 //! again                                     a copy of the record before
@@ -36,8 +37,8 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use ilion_cluster::{
-    Change, ClusterState, ClusterView, Effect, Endpoint, Entry, Eyes, Halt, Join, Location, META_TABLET,
-    MemberChange, Moment, Node, Record, SchemaRecord, SnapshotPart, Strategy, Takes, apply,
+    BlockDigest, Change, ClusterState, ClusterView, Effect, Endpoint, Entry, Eyes, Halt, Join, Location,
+    META_TABLET, MemberChange, Moment, Node, Record, SchemaRecord, SnapshotPart, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;
@@ -325,6 +326,9 @@ fn parse_change(sender: Node, words: &[&str]) -> Change {
         ["level", level] => Change::Level {
             level: level.parse().unwrap(),
         },
+        ["digests", digests @ ..] => Change::Digests {
+            blocks: digests.iter().map(|word| parse_digest(word)).collect(),
+        },
         ["release", release] => Change::Release {
             release: (*release).to_owned(),
         },
@@ -343,6 +347,16 @@ fn understands(options: &[&str]) -> u32 {
 fn parse_move(word: &str) -> (u32, Node) {
     let (slice, node) = word.split_once(':').unwrap();
     (slice.parse().unwrap(), node.parse().unwrap())
+}
+
+fn parse_digest(word: &str) -> (u32, BlockDigest) {
+    let words: Vec<&str> = word.split(':').collect();
+    let [tablet, block, letter] = words[..] else {
+        panic!("{word} is no digest");
+    };
+    let digest = [letter.as_bytes()[0]; 16];
+    let block = block.parse().unwrap();
+    (tablet.parse().unwrap(), BlockDigest { block, digest })
 }
 
 fn parse_position(word: &str) -> (u32, Position) {
@@ -415,6 +429,12 @@ fn print_effect(effect: &Effect) -> String {
         Effect::Trimmed { tablet: of, position } => format!("trim {}:{}", tablet(*of), position.segment),
         Effect::Stranded { node, tablets } => format!("node {node} is stranded: {}", joined(tablets)),
         Effect::LevelRaised { level } => format!("level {level}"),
+        Effect::Differs { node, tablet, block } => {
+            format!("node {node} differs in block {block} of tablet {tablet}")
+        }
+        Effect::Disputed { nodes, tablet, block } => {
+            format!("nodes {nodes:?} do not agree on block {block} of tablet {tablet}")
+        }
         Effect::Refused { refusal } => format!("refused: {refusal}"),
         Effect::Repeated => "repeated".to_owned(),
     }
@@ -465,6 +485,10 @@ fn print_state(state: &ClusterState) -> String {
         let flushed = positions(flushed.filter(|(_, position)| *position > Position::START));
         if !flushed.is_empty() {
             writeln!(out, "  flushed {flushed}").unwrap();
+        }
+        let differing = state.differing(*node);
+        if !differing.is_empty() {
+            writeln!(out, "  differs in {differing:?}").unwrap();
         }
     }
     for node in state.former.values() {

@@ -1,7 +1,8 @@
 //! Random logs. The seed is printed; `SEED=n` runs one.
 //!
 //! Laws: reads are only routed to nodes that have copied the data, or were replicas from the start; a log is trimmed only up to what all
-//! replicas that were heard of have, and the meta log up to its newest snapshot; of two schema changes that were checked against the same schema one is applied; two nodes, one of
+//! replicas that were heard of have, and the meta log up to its newest snapshot; of two schema changes that were
+//! checked against the same schema one is applied; fewer than half of the replicas of a tablet are found to differ in a block; two nodes, one of
 //! them started from a snapshot, have the same state; what a record's bytes say does not change.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
@@ -10,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use ilion_cluster::{
-    Change, ClusterState, Effect, Endpoint, Entry, Join, Location, META_TABLET, Moment, Node, Record,
-    SchemaRecord, SnapshotPart, Strategy, Takes, apply,
+    BlockDigest, Change, ClusterState, Effect, Endpoint, Entry, Join, Location, META_TABLET, Moment, Node,
+    Record, SchemaRecord, SnapshotPart, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_env::Seeded;
@@ -35,7 +36,8 @@ fn random_logs_keep_the_laws() {
                 && done.refused > 500
                 && done.trimmed > 50
                 && done.meta_trimmed > 10
-                && done.schemas > 100,
+                && done.schemas > 100
+                && done.differing > 10,
             "{done:?}"
         );
     }
@@ -49,6 +51,7 @@ struct Counts {
     trimmed: u32,
     meta_trimmed: u32,
     schemas: u32,
+    differing: u32,
 }
 
 impl Counts {
@@ -58,6 +61,7 @@ impl Counts {
         self.trimmed += other.trimmed;
         self.meta_trimmed += other.meta_trimmed;
         self.schemas += other.schemas;
+        self.differing += other.differing;
     }
 }
 
@@ -85,7 +89,7 @@ impl Model {
         let mut random = Seeded::new(seed);
         let create = Change::Create {
             tablets: 1 + random.below(12) as u32,
-            level: 1,
+            level: [1, 3, 3][random.below(3) as usize],
             down_max_micros: DOWN_MAX_MICROS,
         };
         let last = entry(1, 0, Origin::default(), create);
@@ -188,6 +192,25 @@ impl Model {
                     (before.schema.epoch, before.schema.epoch + 1)
                 );
             }
+            Effect::Differs { node, tablet, block } => {
+                self.done.differing += 1;
+                let Change::Digests { blocks } = &entry.record.change else {
+                    panic!("digests in {entry:?}");
+                };
+                assert!(
+                    blocks
+                        .iter()
+                        .any(|(of, told)| (of, &told.block) == (tablet, block))
+                );
+                assert!(self.state.differing(*node).contains(tablet));
+                let replicas = before.all_replicas(Moment::Now);
+                let replicas = replicas.get(tablet).cloned().unwrap_or_default();
+                let right = replicas
+                    .iter()
+                    .filter(|node| !self.state.differing(**node).contains(tablet));
+                let right = right.count();
+                assert!(replicas.contains(node) && right > 1, "{right} of {replicas:?}");
+            }
             Effect::Trimmed { tablet, position } => {
                 self.done.trimmed += 1;
                 if *tablet == META_TABLET {
@@ -275,7 +298,7 @@ impl Model {
             .get(&node)
             .map_or(1, |member| member.incarnation);
         let mut incarnation = current;
-        let change = match self.random.below(23) {
+        let change = match self.random.below(30) {
             0 | 1 => {
                 let change = self.join();
                 return (Origin::default(), change);
@@ -285,7 +308,7 @@ impl Model {
                 Change::Start {
                     session: self.host(),
                     endpoint: endpoint(),
-                    understands: 1 + self.random.below(2) as u32,
+                    understands: self.understands(),
                 }
             }
             3..=8 => self.ready(),
@@ -316,10 +339,13 @@ impl Model {
                 positions: self.trim(),
             },
             17 => Change::Level {
-                level: 1 + self.random.below(3) as u32,
+                level: 1 + self.random.below(4) as u32,
             },
             18 => Change::Release {
                 release: format!("5.0.{}", self.random.below(10)),
+            },
+            23..=29 => Change::Digests {
+                blocks: self.digests(),
             },
             19 | 20 => Change::Snapshot(SnapshotPart {
                 position: Position::new(self.position.saturating_sub(self.random.below(6)), 0),
@@ -345,6 +371,24 @@ impl Model {
             },
             change,
         )
+    }
+
+    fn understands(&mut self) -> u32 {
+        match self.random.one_in(4) {
+            true => 1 + self.random.below(3) as u32,
+            false => 3,
+        }
+    }
+
+    /// Most are the same on all nodes.
+    fn digests(&mut self) -> Vec<(u32, BlockDigest)> {
+        let digests = (0..3).map(|_| {
+            let tablet = self.random.below(4) as u32;
+            let digest = [u8::from(self.random.one_in(8)); 16];
+            let block = self.position / 200;
+            (tablet, BlockDigest { block, digest })
+        });
+        digests.collect()
     }
 
     fn host(&mut self) -> Uuid {
@@ -373,7 +417,7 @@ impl Model {
                 datacenter: format!("dc{}", 1 + self.random.below(2)),
                 rack: format!("r{}", self.random.below(3)),
             },
-            understands: 1 + self.random.below(2) as u32,
+            understands: self.understands(),
             takes,
         })
     }

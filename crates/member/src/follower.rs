@@ -6,6 +6,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `levels` | the feature level, and the release of this node |
+//! | `outcomes` | outcomes of commands, which must be those of the other replicas |
 //! | `schema` | changes of the schema |
 //! | `saving` | saving, telling others how far this node is, trimming |
 //! | `batches` | batches over several tablets that are finished, or left undone |
@@ -14,6 +15,7 @@
 mod batches;
 mod copies;
 mod levels;
+mod outcomes;
 mod saving;
 mod schema;
 
@@ -333,6 +335,7 @@ impl Follower {
         self.begin_after(was)?;
         // After each record, so that all nodes begin new tablets at the same record.
         self.follow_ring();
+        self.stop_differing();
         Ok(())
     }
 
@@ -362,7 +365,9 @@ impl Follower {
         let options = ReplicaOptions {
             cluster: state.cluster,
             tablets: state.tablets,
+            block_length: self.shared.options.block_length,
         };
+        let differing = state.differing(node);
         let is_new = !is_of_cluster(&*self.shared.env, self.shared.engine.data_dir());
         let schema = self.shared.engine.schema();
         let mut own = schema.keyspaces.keys().filter(|name| !is_system_keyspace(name));
@@ -377,6 +382,16 @@ impl Follower {
             // From now on the directory is that of this cluster.
             replica.take();
             while let Err(error) = replica.save() {
+                if self.shared.is_stopping.load(Relaxed) {
+                    return Ok(());
+                }
+                self.suspension.go_on(&self.shared, &error.to_string());
+            }
+            self.suspension.end(&self.shared);
+        }
+        if !differing.is_empty() {
+            tracing::warn!(tablets = ?differing, "these tablets are copied from other nodes: their data differed from that of other replicas");
+            while let Err(error) = replica.forget(&differing) {
                 if self.shared.is_stopping.load(Relaxed) {
                     return Ok(());
                 }
@@ -633,6 +648,7 @@ impl Follower {
         self.raise_level();
         if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
             self.beat();
+            self.tell_digests();
             if self.is_due(Due::CatchUp, AGAIN) {
                 // Their no-ops may be lost.
                 let unready = |tablet: &&u32| !self.shared.progress.is_ready(**tablet);

@@ -50,6 +50,17 @@ pub(crate) struct Meta {
     pub asked: BTreeMap<u64, Asked>,
     /// What this process may delete of the logs of tablets, since it asked for it: offsets below these.
     pub trimmed: Vec<(u32, u64)>,
+    /// What digests of outcomes have shown, for the follower to act on.
+    pub differences: Vec<Difference>,
+}
+
+/// Replicas whose commands came to different outcomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub tablet: u32,
+    pub block: u64,
+    /// The node that differs from more than half of the replicas. `None`: it cannot be known which is right.
+    pub wrong: Option<Node>,
 }
 
 /// Why a node stops following the meta log.
@@ -81,6 +92,7 @@ impl Meta {
             session,
             state: None,
             trimmed: Vec::new(),
+            differences: Vec::new(),
             node: None,
             incarnation: None,
             changes: Vec::new(),
@@ -196,6 +208,16 @@ impl Meta {
                 Effect::Trimmed { tablet, position } if is_own => {
                     self.trimmed.push((tablet, position.segment.0));
                 }
+                Effect::Differs { node, tablet, block } => self.differences.push(Difference {
+                    tablet,
+                    block,
+                    wrong: Some(node),
+                }),
+                Effect::Disputed { tablet, block, .. } => self.differences.push(Difference {
+                    tablet,
+                    block,
+                    wrong: None,
+                }),
                 Effect::Refused { refusal } if is_own => {
                     self.asked.insert(origin.seq, Asked::Refused(refusal));
                 }

@@ -39,6 +39,9 @@ pub struct MemberOptions {
     pub save_interval: Duration,
     /// Bytes of records that are applied between two savings.
     pub save_bytes: u64,
+    /// Number of records of the blocks of a log whose outcomes replicas compare. All members must have the same; only tests have another
+    /// one than the usual.
+    pub block_length: u64,
     /// How often logs are trimmed.
     pub trim_interval: Duration,
     /// Minimum number of records that are trimmed from a log.
@@ -89,6 +92,7 @@ impl MemberOptions {
             silence_max: Duration::from_secs(5),
             save_interval: Duration::from_secs(600),
             save_bytes: 256 << 20,
+            block_length: 1024,
             trim_interval: Duration::from_secs(60),
             trim_records: 10_000,
         }

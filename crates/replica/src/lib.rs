@@ -2,7 +2,7 @@
 //!
 //! [`Replica::apply`] is the main path. It takes the next record of a tablet's log, drops it if it is a repeated one, applies its
 //! mutations or executes its command, and returns the outcome. It depends on nothing but the records before: no clock, no randomness, no
-//! settings. So all replicas of a tablet come to the same, and [`BlockDigest`]s show it.
+//! settings. So all replicas of a tablet come to the same, and the digests of [`Replica::take_digests`] show it.
 //!
 //! The schema changes at one place of each log: a node that reads of a change in the meta log appends a record that needs the new schema
 //! to the log of each of its tablets, applies up to the first such record of each, saves, and adopts the schema
@@ -19,7 +19,7 @@
 //! | `copied` | [`CopiedState`]: what a replica that copies tablets needs beside the tables |
 //! | `fenced` | [`FencedChange`]: changes of the schema, TRUNCATE |
 //! | `logged` | [`LoggedBatch`]: batches over several tablets |
-//! | `digest` | [`BlockDigest`]: replicas that differ are noticed |
+//! | `digest` | digests of outcomes: replicas that differ are noticed |
 
 mod copied;
 mod digest;
@@ -30,7 +30,6 @@ mod replica;
 mod saved;
 
 pub use copied::CopiedState;
-pub use digest::BlockDigest;
 pub use fenced::FencedChange;
 pub use logged::{BatchId, LoggedBatch, UnfinishedBatch, encode_done};
 pub use replica::{AdoptError, Applied, NotApplied, Replica, ReplicaOptions};

@@ -78,6 +78,8 @@ pub(crate) struct PlaceStore {
     place: Mutex<Option<CommandContext>>,
     /// `Some` while the schema changes: columns are dropped at this time.
     altering: Mutex<Option<i64>>,
+    /// The mutations that the command has written, encoded.
+    written: Mutex<Vec<u8>>,
     /// Why the engine refused a write of the command.
     failure: Mutex<Option<ilion_engine::Error>>,
 }
@@ -95,6 +97,7 @@ impl PlaceStore {
             cluster,
             place: Mutex::new(None),
             altering: Mutex::new(None),
+            written: Mutex::default(),
             failure: Mutex::new(None),
         }
     }
@@ -102,6 +105,11 @@ impl PlaceStore {
     /// Why the engine refused a write since the last call.
     pub(crate) fn take_failure(&self) -> Option<ilion_engine::Error> {
         self.failure.lock().take()
+    }
+
+    /// The mutations that were written since the last call, encoded.
+    pub(crate) fn take_written(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.written.lock())
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -158,9 +166,12 @@ impl PlaceStore {
             return Err(outside());
         };
         mutations.retain(|mutation| self.is_here(&mutation.key));
+        let mut written = self.written.lock();
         for mutation in &mut mutations {
             as_logged(mutation);
+            encode_mutation(mutation, &mut written);
         }
+        drop(written);
         let checked = self.engine().check_loggable(&mutations);
         let written = checked.and_then(|()| self.engine().apply_at(position, &mutations));
         written.map_err(|error| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_cluster::{Admission, Tablets, Windows};
+use ilion_cluster::{Admission, BlockDigest, Tablets, Windows};
 use ilion_commitlog::{Kind, Record};
 use ilion_engine::{Engine, TabletPosition};
 use ilion_query::{
@@ -15,11 +15,11 @@ use ilion_rows::{Decoded, Mutation, MutationReader, encode_mutation};
 use ilion_schema::{SchemaEvent, TableId, TableSchema, whole_milli};
 use uuid::Uuid;
 
-use crate::digest::Rolling;
+use crate::digest::{Noted, Rolling};
 use crate::logged::{BatchId, LoggedBatch, UnfinishedBatch, decode_done, id_of};
 use crate::place::{CommandContext, PlaceStore};
 use crate::saved::{self, SaveError, Saved, SavedTablet};
-use crate::{BlockDigest, CopiedState, FencedChange};
+use crate::{CopiedState, FencedChange};
 
 /// What a replica must know of its cluster.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,8 @@ pub struct ReplicaOptions {
     pub cluster: Uuid,
     /// How its ring is cut.
     pub tablets: Tablets,
+    /// Number of offsets of the blocks whose outcomes are compared; the same on all replicas.
+    pub block_length: u64,
 }
 
 /// What became of a record.
@@ -73,6 +75,7 @@ pub struct Replica {
     store: Arc<PlaceStore>,
     processor: QueryProcessor,
     cluster: Uuid,
+    block_length: u64,
     tablets: BTreeMap<u32, Tablet>,
     /// The schema that the engine has.
     schema_epoch: u64,
@@ -87,7 +90,6 @@ pub struct Replica {
 }
 
 /// A tablet that the replica follows.
-#[derive(Default)]
 struct Tablet {
     time_micros: i64,
     schema_epoch: u64,
@@ -98,6 +100,18 @@ struct Tablet {
 }
 
 impl Tablet {
+    /// Goes on from what was saved. `end` is the offset of the next record.
+    fn from(saved: SavedTablet, end: u64, block_length: u64) -> Self {
+        Self {
+            time_micros: saved.time_micros,
+            schema_epoch: saved.schema_epoch,
+            windows: saved.windows,
+            digest: Rolling::from(end, block_length),
+            halted: None,
+            unfinished: saved.unfinished,
+        }
+    }
+
     /// Remembers a logged batch, or forgets those that are finished. Requires: the record was applied.
     fn note_batches(&mut self, number: u32, record: &Record) {
         match record.kind {
@@ -127,7 +141,7 @@ impl Replica {
     /// # Errors
     /// The file cannot be read.
     pub fn open(engine: Arc<Engine>, options: ReplicaOptions) -> Result<Self, SaveError> {
-        let cluster = options.cluster;
+        let (cluster, block_length) = (options.cluster, options.block_length.max(1));
         let saved = saved::read(&**engine.env(), engine.data_dir(), cluster)?;
         let store = Arc::new(PlaceStore::new(engine, options.cluster, options.tablets));
         // Limits are for clients, which only the coordinator knows. The decisions of replicas must not depend on settings.
@@ -143,6 +157,7 @@ impl Replica {
             processor: QueryProcessor::new(store.clone(), options),
             store,
             cluster,
+            block_length,
             tablets: BTreeMap::new(),
             schema_epoch: saved.schema_epoch,
             is_adopting: saved.is_adopting,
@@ -255,16 +270,10 @@ impl Replica {
 
     fn resume(&mut self, number: u32, saved: SavedTablet) {
         self.engine().resume_tablet(number, saved.end);
-        let tablet = Tablet {
-            time_micros: saved.time_micros,
-            schema_epoch: saved.schema_epoch,
-            windows: saved.windows,
-            // Records that this process has applied do not come again.
-            digest: Rolling::from(self.end(number)),
-            halted: None,
-            unfinished: saved.unfinished,
-        };
-        self.tablets.insert(number, tablet);
+        // Records that this process has applied do not come again.
+        let end = self.end(number);
+        self.tablets
+            .insert(number, Tablet::from(saved, end, self.block_length));
     }
 
     /// Its engine.
@@ -282,9 +291,18 @@ impl Replica {
         self.tablets.get(&tablet)?.halted.as_deref()
     }
 
-    /// The digest of the last block of a tablet; `None` if it did not execute all of it.
-    pub fn digest(&self, tablet: u32) -> Option<BlockDigest> {
-        self.tablets.get(&tablet)?.digest.last()
+    /// Follows a tablet no further: its data is not that of the other replicas.
+    pub fn halt(&mut self, tablet: u32, reason: &str) {
+        if let Some(tablet) = self.tablets.get_mut(&tablet) {
+            tablet.halted.get_or_insert(reason.to_owned());
+        }
+    }
+
+    /// Digests of outcomes since the last call, for the other replicas to compare: of a block of each tablet that has ended one.
+    pub fn take_digests(&mut self) -> Vec<(u32, BlockDigest)> {
+        let tablets = self.tablets.iter_mut();
+        let digests = tablets.filter_map(|(number, tablet)| Some((*number, tablet.digest.take()?)));
+        digests.collect()
     }
 
     /// Logged batches whose other parts may not be in their logs yet: the home of each, and its id.
@@ -390,7 +408,9 @@ impl Replica {
         time_micros: i64,
         record: &Record,
     ) -> Result<Applied, NotApplied> {
-        let tablet = self.tablets.entry(position.tablet).or_default();
+        let block_length = self.block_length;
+        let begun = || Tablet::from(SavedTablet::default(), position.offset, block_length);
+        let tablet = self.tablets.entry(position.tablet).or_insert_with(begun);
         if let Some(reason) = &tablet.halted {
             return Err(NotApplied::Halted(reason.clone()));
         }
@@ -405,13 +425,21 @@ impl Replica {
             Admission::New => self.apply_new(position, time_micros, record, is_old),
             Admission::Repeated | Admission::Settled => self.write(position, &[]).map(|()| Applied::Repeated),
         };
-        let tablet = self.tablets.entry(position.tablet).or_default();
+        let Some(tablet) = self.tablets.get_mut(&position.tablet) else {
+            return applied;
+        };
         match &applied {
             Ok(applied) => {
                 match applied {
-                    Applied::Executed(outcome) => tablet.digest.add(position.offset, Some(outcome)),
-                    Applied::Forgotten => tablet.digest.add(position.offset, None),
-                    Applied::Done | Applied::Repeated => {}
+                    Applied::Executed(outcome) => {
+                        let written = self.store.take_written();
+                        tablet
+                            .digest
+                            .add(position.offset, Noted::Executed(outcome, &written));
+                    }
+                    Applied::Forgotten => tablet.digest.add(position.offset, Noted::Forgotten),
+                    Applied::Repeated => tablet.digest.add(position.offset, Noted::Repeated),
+                    Applied::Done => {}
                 }
                 if admission == Admission::New {
                     tablet.note_batches(position.tablet, record);
@@ -520,6 +548,8 @@ impl Replica {
             return Ok(Applied::Forgotten);
         }
         let place = CommandContext::new(position, time_micros, command.seed);
+        // What the last command wrote may still be there, if it failed.
+        drop(self.store.take_written());
         let outcome = self.store.at(place, || self.run(&command));
         if let Some(failure) = self.store.take_failure() {
             return Err(refusal(failure));

@@ -13,6 +13,7 @@ mod full_disk;
 mod levels;
 mod logged;
 mod lost;
+mod outcomes;
 mod ring;
 mod ring_chaos;
 mod world;

@@ -216,6 +216,7 @@ impl World {
             write_timeout: Duration::from_secs(1),
             finish_batches_after: self.finish_after,
             save_bytes: 20_000,
+            block_length: 8,
             trim_interval: Duration::from_millis(50),
             trim_records: 20,
             silence_max: SILENCE,

@@ -165,6 +165,7 @@ impl SimNode {
             write_timeout: Duration::from_secs(1),
             finish_batches_after: Duration::from_millis(300),
             save_bytes: 2_000,
+            block_length: 4,
             trim_interval: Duration::from_millis(50),
             trim_records: 20,
             silence_max: Duration::from_secs(2),

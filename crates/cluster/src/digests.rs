@@ -1,0 +1,65 @@
+//! Digests of outcomes: a replica that differs from more than half of the others is found.
+
+use std::collections::BTreeSet;
+
+use crate::apply::{Effect, Outcome};
+use crate::levels::Feature;
+use crate::outcomes::{BlockDigest, Judged, judge};
+use crate::placement::Node;
+use crate::refusal::Refusal;
+use crate::state::{ClusterState, Moment};
+
+impl ClusterState {
+    /// Tablets whose outcomes differ on this node from those of the other replicas: its next process must copy them.
+    pub fn differing(&self, node: Node) -> BTreeSet<u32> {
+        self.outcomes.differing(node)
+    }
+
+    /// Notes digests that a node tells, and judges them.
+    pub(crate) fn tell_digests(&mut self, node: Node, blocks: &[(u32, BlockDigest)]) -> Outcome {
+        if !self.has(Feature::Digests) {
+            let rule = "members tell digests of outcomes from feature level 3 on";
+            return Err(Refusal::Invalid { rule });
+        }
+        if blocks.iter().any(|(tablet, _)| *tablet >= self.tablets.count()) {
+            let rule = "digests are those of tablets";
+            return Err(Refusal::Invalid { rule });
+        }
+        let mut effects = Vec::new();
+        let mut replicas = None;
+        for (tablet, told) in blocks {
+            let tablet = *tablet;
+            // It has stopped the tablet.
+            if self.outcomes.differs(node, tablet) {
+                continue;
+            }
+            let digests = self.outcomes.note(node, tablet, told);
+            let Some(digests) = digests.filter(|digests| digests.values().any(|one| *one != told.digest))
+            else {
+                continue;
+            };
+            let replicas = replicas.get_or_insert_with(|| self.all_replicas(Moment::Now));
+            let mut voters = replicas.get(&tablet).cloned().unwrap_or_default();
+            voters.retain(|node| !self.outcomes.differs(*node, tablet));
+            let block = told.block;
+            match judge(&digests, &voters) {
+                Judged::Open => {}
+                Judged::Wrong(nodes) => {
+                    for node in nodes {
+                        // Replicas are members.
+                        let Some(member) = self.members.get(&node) else {
+                            continue;
+                        };
+                        self.outcomes.note_differing(node, member.incarnation, tablet);
+                        effects.push(Effect::Differs { node, tablet, block });
+                    }
+                }
+                Judged::Disputed => {
+                    let nodes = voters.into_iter().collect();
+                    effects.push(Effect::Disputed { nodes, tablet, block });
+                }
+            }
+        }
+        Ok(effects)
+    }
+}

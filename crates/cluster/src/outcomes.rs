@@ -1,0 +1,206 @@
+//! [`Outcomes`]: what replicas have told about the outcomes of commands, and which replicas differ from the others.
+//!
+//! All replicas of a tablet execute the same commands in the same order, so they must come to the same outcomes. Each replica hashes them,
+//! block by block, and tells the hashes in the meta log. Where more than half of the replicas have one hash, a replica with another one is
+//! wrong: its data is damaged, or it has lost some.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ilion_codec::{Error as CodecError, Reader, Writer};
+
+use crate::fields::{decode_list, encode_list, in_order};
+use crate::placement::Node;
+
+/// Blocks of a tablet that are kept until other replicas tell theirs; older ones are not compared any more.
+const BLOCKS_KEPT: usize = 4;
+
+/// A hash over the outcomes of the commands in a block: a stretch of a tablet's log that all replicas cut alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockDigest {
+    /// The block: its first offset divided by the length of blocks.
+    pub block: u64,
+    /// The same on all replicas.
+    pub digest: [u8; 16],
+}
+
+/// Those of a block.
+pub(crate) type Digests = BTreeMap<Node, [u8; 16]>;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcomes {
+    /// By tablet and block.
+    told: BTreeMap<(u32, u64), Digests>,
+    /// Tablets of nodes that differ, with the incarnation that did.
+    differing: BTreeMap<(u32, Node), u32>,
+}
+
+/// What the digests of a block say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// All that were told are the same, or it cannot be known yet.
+    Open,
+    /// More than half of the replicas have one digest; these have others.
+    Wrong(Vec<Node>),
+    /// All replicas have told theirs, and no digest is that of more than half of them.
+    Disputed,
+}
+
+/// Judges the digests of a block. `replicas` are those of the tablet that are not known to differ. Pure.
+pub(crate) fn judge(digests: &Digests, replicas: &BTreeSet<Node>) -> Judged {
+    let told: Digests = digests
+        .iter()
+        .filter(|(node, _)| replicas.contains(node))
+        .map(|(node, digest)| (*node, *digest))
+        .collect();
+    let mut counts: BTreeMap<[u8; 16], usize> = BTreeMap::new();
+    for digest in told.values() {
+        *counts.entry(*digest).or_default() += 1;
+    }
+    let right = counts.iter().find(|(_, count)| **count * 2 > replicas.len());
+    match right {
+        _ if counts.len() < 2 => Judged::Open,
+        Some((right, _)) => {
+            let wrong = told.iter().filter(|(_, digest)| *digest != right);
+            Judged::Wrong(wrong.map(|(node, _)| *node).collect())
+        }
+        None if told.len() == replicas.len() => Judged::Disputed,
+        None => Judged::Open,
+    }
+}
+
+impl Outcomes {
+    /// Notes a digest. Returns those of its block, unless they are too old to be kept.
+    pub(crate) fn note(&mut self, node: Node, tablet: u32, told: &BlockDigest) -> Option<Digests> {
+        let of_block = self.told.entry((tablet, told.block)).or_default();
+        of_block.insert(node, told.digest);
+        let of_tablet = self.told.range((tablet, 0)..=(tablet, u64::MAX));
+        let blocks: Vec<u64> = of_tablet.map(|((_, block), _)| *block).collect();
+        let dropped = blocks.len().saturating_sub(BLOCKS_KEPT);
+        for block in blocks.into_iter().take(dropped) {
+            self.told.remove(&(tablet, block));
+        }
+        self.told.get(&(tablet, told.block)).cloned()
+    }
+
+    /// Notes that a tablet differs on a process of a node, and forgets what it has told of the tablet.
+    pub(crate) fn note_differing(&mut self, node: Node, incarnation: u32, tablet: u32) {
+        self.differing.insert((tablet, node), incarnation);
+        let of_tablet = self.told.range_mut((tablet, 0)..=(tablet, u64::MAX));
+        for (_, digests) in of_tablet {
+            digests.remove(&node);
+        }
+    }
+
+    /// Whether a tablet differs on a node.
+    pub(crate) fn differs(&self, node: Node, tablet: u32) -> bool {
+        self.differing.contains_key(&(tablet, node))
+    }
+
+    /// The tablets that differ on a node.
+    pub(crate) fn differing(&self, node: Node) -> BTreeSet<u32> {
+        let own = self.differing.keys().filter(|(_, other)| *other == node);
+        own.map(|(tablet, _)| *tablet).collect()
+    }
+
+    /// Notes that a node has a tablet on disk. A process that began after the node's data differed has copied the tablet.
+    pub(crate) fn note_flushed(&mut self, node: Node, incarnation: u32, tablet: u32) {
+        let differing = self.differing.get(&(tablet, node));
+        if differing.is_some_and(|since| *since < incarnation) {
+            self.differing.remove(&(tablet, node));
+        }
+    }
+
+    /// Forgets a node that is no longer a member.
+    pub(crate) fn leave(&mut self, node: Node) {
+        for digests in self.told.values_mut() {
+            digests.remove(&node);
+        }
+        self.differing.retain(|(_, other), _| *other != node);
+    }
+
+    /// Checks the invariants; `is_member` and `is_tablet` say what there is.
+    pub(crate) fn check(
+        &self,
+        is_member: impl Fn(&Node) -> bool,
+        is_tablet: impl Fn(&u32) -> bool,
+    ) -> Result<(), &'static str> {
+        let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
+        for ((tablet, _), digests) in &self.told {
+            let count = blocks.entry(*tablet).or_default();
+            *count += 1;
+            if *count > BLOCKS_KEPT || !is_tablet(tablet) || !digests.keys().all(&is_member) {
+                return Err("few digests of outcomes for each tablet, of members");
+            }
+        }
+        let mut differing = self.differing.keys();
+        match differing.all(|(tablet, node)| is_tablet(tablet) && is_member(node)) {
+            true => Ok(()),
+            false => Err("differing tablets of members"),
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut Writer) {
+        encode_list(&self.told, out, |((tablet, block), digests), out| {
+            out.u32(*tablet);
+            out.u64(*block);
+            encode_list(digests, out, |(node, digest), out| {
+                out.u32(*node);
+                out.bytes(digest);
+            });
+        });
+        encode_list(&self.differing, out, |((tablet, node), incarnation), out| {
+            out.u32(*tablet);
+            out.u32(*node);
+            out.u32(*incarnation);
+        });
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let start = input.clone();
+        let told = decode_list(input, |input| {
+            let place = (input.u32()?, input.u64()?);
+            let digests = decode_list(input, |input| Ok((input.u32()?, input.uuid_bytes()?)))?;
+            Ok((place, in_order(digests, &start)?))
+        })?;
+        let differing = decode_list(input, |input| Ok(((input.u32()?, input.u32()?), input.u32()?)))?;
+        Ok(Self {
+            told: in_order(told, &start)?,
+            differing: in_order(differing, &start)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_is_wrong_if_more_than_half_of_the_replicas_agree_on_something_else() {
+        let replicas = |count: Node| (1..=count).collect::<BTreeSet<Node>>();
+        let digests = |letters: &str| -> Digests {
+            let told = (1..).zip(letters.bytes()).filter(|(_, letter)| *letter != b'-');
+            told.map(|(node, letter)| (node, [letter; 16])).collect()
+        };
+        for (letters, of, judged) in [
+            ("aaa", 3, Judged::Open),
+            ("ab-", 3, Judged::Open),
+            ("aab", 3, Judged::Wrong(vec![3])),
+            ("ba-a", 4, Judged::Open),
+            ("baaa", 4, Judged::Wrong(vec![1])),
+            ("aabb", 4, Judged::Disputed),
+            ("abc", 3, Judged::Disputed),
+            ("ab", 2, Judged::Disputed),
+            ("aabca", 5, Judged::Wrong(vec![3, 4])),
+            // The third node is no replica any more.
+            ("aab", 2, Judged::Open),
+            ("a", 1, Judged::Open),
+        ] {
+            assert_eq!(
+                judge(&digests(letters), &replicas(of)),
+                judged,
+                "{letters} of {of}"
+            );
+        }
+    }
+}
