@@ -105,6 +105,8 @@ pub(crate) struct World {
     pub memtable_bytes: usize,
     /// The feature level of members that start from now on.
     pub understands: u32,
+    /// Changes the options of members that start from now on.
+    pub change_options: fn(&mut MemberOptions),
     peers: InProcess,
     members: Vec<RwLock<Option<Arc<Running>>>>,
     clock: Option<JoinHandle<()>>,
@@ -148,6 +150,7 @@ impl World {
             finish_after: Duration::from_millis(300),
             memtable_bytes: EngineOptions::below(Path::new("/ilion")).memtable_bytes_max,
             understands: FEATURE_LEVEL_MAX,
+            change_options: |_| {},
             peers: InProcess::default(),
             members: (0..most).map(|_| RwLock::default()).collect(),
             clock: Some(clock),
@@ -206,7 +209,7 @@ impl World {
             datacenter: "datacenter1".to_owned(),
             rack: format!("rack{place}"),
         };
-        let options = MemberOptions {
+        let mut options = MemberOptions {
             create: Some(NewCluster {
                 cluster: Uuid::from_u128(7),
                 tablets: self.tablets,
@@ -224,6 +227,7 @@ impl World {
             understands: self.understands,
             ..MemberOptions::new(Uuid::from_u128(host), endpoint, location, &release_of(place))
         };
+        (self.change_options)(&mut options);
         let power = Power::default();
         let logs = Arc::new(PoweredLogs {
             logs: self.logs.clone(),
