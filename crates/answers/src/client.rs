@@ -22,8 +22,9 @@ pub(crate) struct Client {
 }
 
 /// Parameters of a statement beside its text.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Circumstances {
+    pub(crate) level: Consistency,
     pub(crate) timestamp_micros: i64,
     pub(crate) now_secs: Option<i32>,
     pub(crate) page_size: u32,
@@ -74,7 +75,7 @@ impl Client {
         };
         loop {
             let params = QueryParams {
-                consistency: Consistency::One,
+                consistency: how.level,
                 page_size: Some(how.page_size),
                 paging_state,
                 timestamp_micros: Some(how.timestamp_micros),

@@ -28,5 +28,5 @@ mod run;
 mod script;
 mod show;
 
-pub use run::{Difference, Tally, check, differ, record};
+pub use run::{Difference, Replicas, Tally, check, check_replicas, differ, record};
 pub use script::{Clock, Directives, Script, Statement, all_scripts, scripts_with_logins};

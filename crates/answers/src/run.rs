@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use ilion_env::{Env, RealEnv};
+use ilion_protocol::Consistency;
 
 use crate::client::{Circumstances, Client};
 use crate::script::{Clock, Script, Statement};
@@ -42,6 +43,25 @@ impl fmt::Display for Difference {
     }
 }
 
+/// How a script is run against a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Replicas {
+    /// How many nodes have each row of the script's keyspace.
+    pub count: u32,
+    /// The consistency level of its statements.
+    pub level: Consistency,
+}
+
+impl Default for Replicas {
+    /// Those of a single node.
+    fn default() -> Self {
+        Self {
+            count: 1,
+            level: Consistency::One,
+        }
+    }
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -58,7 +78,7 @@ pub struct Tally {
 /// # Errors
 /// The server cannot be reached, or breaks the protocol.
 pub fn record(script: &mut Script, address: &str) -> anyhow::Result<()> {
-    let mut session = Session::open(address)?;
+    let mut session = Session::open(address, Replicas::default())?;
     for statement in script.statements_mut() {
         statement.answer = session.ask(&statement.for_cassandra())?;
         if statement.own_answer == statement.answer {
@@ -73,7 +93,7 @@ pub fn record(script: &mut Script, address: &str) -> anyhow::Result<()> {
 /// # Errors
 /// The server cannot be reached, or breaks the protocol.
 pub fn differ(script: &mut Script, address: &str) -> anyhow::Result<()> {
-    let mut session = Session::open(address)?;
+    let mut session = Session::open(address, Replicas::default())?;
     for statement in script.statements_mut() {
         let answered = session.ask(statement)?;
         statement.own_answer.clear();
@@ -89,7 +109,15 @@ pub fn differ(script: &mut Script, address: &str) -> anyhow::Result<()> {
 /// # Errors
 /// The server cannot be reached, or breaks the protocol.
 pub fn check(script: &Script, address: &str) -> anyhow::Result<Tally> {
-    let mut session = Session::open(address)?;
+    check_replicas(script, address, Replicas::default())
+}
+
+/// Like [`check`], on a cluster.
+///
+/// # Errors
+/// The server cannot be reached, or breaks the protocol.
+pub fn check_replicas(script: &Script, address: &str, replicas: Replicas) -> anyhow::Result<Tally> {
+    let mut session = Session::open(address, replicas)?;
     let mut tally = Tally::default();
     for statement in script.statements() {
         tally.statements += 1;
@@ -111,6 +139,7 @@ pub fn check(script: &Script, address: &str) -> anyhow::Result<Tally> {
 /// The state of a running script: connections, timestamps and a clock.
 struct Session {
     address: String,
+    replicas: Replicas,
     /// Connections by role. Without logins there is one.
     clients: BTreeMap<String, Client>,
     env: Arc<RealEnv>,
@@ -121,11 +150,12 @@ struct Session {
 }
 
 impl Session {
-    fn open(address: &str) -> anyhow::Result<Self> {
+    fn open(address: &str, replicas: Replicas) -> anyhow::Result<Self> {
         let env = RealEnv::new();
         let now_secs = i32::try_from(env.now_secs()).context("the clock is beyond 2038")?;
         let mut session = Self {
             address: address.to_owned(),
+            replicas,
             clients: BTreeMap::new(),
             env,
             micros: 0,
@@ -133,7 +163,10 @@ impl Session {
             clock: Clock::Secs(0),
         };
         session.forget()?;
-        let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+        let replication = format!(
+            "{{'class': 'SimpleStrategy', 'replication_factor': {}}}",
+            replicas.count
+        );
         session.must(&format!(
             "CREATE KEYSPACE {KEYSPACE} WITH replication = {replication}"
         ))?;
@@ -192,6 +225,7 @@ impl Session {
         self.micros = self.env.now_micros().max(self.micros + 1);
         self.clock = directives.clock.unwrap_or(self.clock);
         let how = Circumstances {
+            level: self.replicas.level,
             timestamp_micros: directives.timestamp.unwrap_or(self.micros),
             now_secs: match self.clock {
                 Clock::Secs(secs) => Some(self.begin_secs + secs),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ilion_answers::Replicas;
 use ilion_coordinator::testing::{Shape, TestCluster};
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::RealEnv;
@@ -60,5 +61,5 @@ fn replay(factor: u32) {
     let node = ServerNode::open_over(RealEnv::new(), &settings, Opening::default(), over).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     let address = server.address().to_string();
-    all_answers_are_right(&address);
+    all_answers_are_right(&address, Replicas::default());
 }

@@ -1,15 +1,29 @@
-//! Three members of a cluster answer the scripts of `tests/cql` as a single node does: every write goes through a log, every node applies
-//! it, and clients talk to one of them.
+//! Three members of a cluster answer the scripts of `tests/cql` as a single node does: every write goes through a log, its replicas apply it,
+//! and clients talk to one member.
 
+use ilion_answers::Replicas;
 use ilion_env::RealEnv;
 use ilion_member::{InProcess, MemLogs};
+use ilion_protocol::Consistency;
 use ilion_server::ServerOptions;
 
 use crate::compare::{all_answers_are_right, settings, small_pages};
 use crate::opener::{Opened, open};
 
 #[test]
-fn three_members_answer_as_one_node() {
+fn three_members_with_all_rows_each_answer_at_quorum_as_one_node() {
+    three_members_answer(Replicas {
+        count: 3,
+        level: Consistency::Quorum,
+    });
+}
+
+#[test]
+fn three_members_with_a_part_each_answer_as_one_node() {
+    three_members_answer(Replicas::default());
+}
+
+fn three_members_answer(replicas: Replicas) {
     let directory = tempfile::tempdir().unwrap();
     let logs = MemLogs::new(RealEnv::new());
     let peers = InProcess::default();
@@ -22,7 +36,7 @@ fn three_members_answer_as_one_node() {
     let settings = settings(directory.path());
     let server = members[0].node.serve(&ServerOptions::of(&settings)).unwrap();
     let address = server.address().to_string();
-    all_answers_are_right(&address);
+    all_answers_are_right(&address, replicas);
     for opened in &members {
         assert_eq!(opened.member.halted(), None);
     }
