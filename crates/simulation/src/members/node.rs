@@ -27,6 +27,8 @@ pub(super) struct Cluster {
     pub peers: InProcess,
     /// Slices of its ring.
     pub tablets: u32,
+    /// Number of records that replicas compare at once.
+    pub block_length: u64,
 }
 
 impl Cluster {
@@ -165,7 +167,7 @@ impl SimNode {
             write_timeout: Duration::from_secs(1),
             finish_batches_after: Duration::from_millis(300),
             save_bytes: 2_000,
-            block_length: 4,
+            block_length: self.cluster.block_length,
             trim_interval: Duration::from_millis(50),
             trim_records: 20,
             silence_max: Duration::from_secs(2),

@@ -21,12 +21,15 @@ use crate::members::{shown, statements};
 use crate::plan::{Fault, Plan};
 use crate::request::{Reply, Request};
 
-/// At the beginning. Half of the runs have one node more, which may leave.
-const NODES: usize = 3;
+/// At the beginning. Nodes may leave, and join up to the number of tablets.
+const NODES: [usize; 6] = [3, 3, 3, 4, 4, 5];
 const CLIENTS: usize = 8;
 /// The names of their tasks begin with this.
 const CLIENT: &str = "client";
+/// Minimum number of tablets.
 const TABLETS: u32 = 4;
+/// How many records of a log replicas compare at once: in half of the runs so many that no block ends.
+const BLOCKS: [u64; 2] = [4, 1024];
 /// Maximum number of requests and answers of logs that are delivered in a step.
 const DELIVERIES_MAX: u64 = 6;
 /// The longest step; while the cluster comes to rest, so that nodes catch up with their logs; and when the tables are made and the last
@@ -85,7 +88,7 @@ impl World {
     pub fn new(plan: Plan) -> Self {
         let seed = plan.seed;
         let mut random = Seeded::new(seed);
-        let nodes = NODES + random.below(2) as usize;
+        let nodes = NODES[random.below(6) as usize];
         let replicas = [3, 3, 2, 1][random.below(4) as usize];
         let is_calm = random.one_in(2);
         let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
@@ -93,7 +96,8 @@ impl World {
             turns: Turns::default(),
             logs: ClusterLogs::new(seed, envs[0].now_micros()),
             peers: InProcess::default(),
-            tablets: TABLETS,
+            tablets: TABLETS.max(nodes as u32),
+            block_length: BLOCKS[random.below(2) as usize],
         };
         let nodes = envs.into_iter().enumerate();
         // The first node makes the cluster with the level that it understands. Others may join with a newer one.
@@ -211,7 +215,7 @@ impl World {
         let nodes = nodes.collect::<Vec<String>>().join("; ");
         let placement = self.newest_state().map(|state| {
             let replicas = |moment| state.all_replicas(moment);
-            let trimmed: Vec<u64> = (0..TABLETS)
+            let trimmed: Vec<u64> = (0..self.cluster.tablets)
                 .map(|tablet| state.trimmed(tablet).segment.0)
                 .collect();
             let stranded: Vec<_> = state
