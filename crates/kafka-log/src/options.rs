@@ -25,7 +25,7 @@ pub struct Options {
     pub replication_factor: u16,
     /// The largest record, envelope and body.
     pub record_bytes_max: u32,
-    /// A record that is not acknowledged in this time is given up.
+    /// A record that is not acknowledged in this time is given up, once the attempt that is under way has ended.
     pub append_timeout: Duration,
     /// Maximum bytes of records on their way to the brokers. A larger record is sent alone.
     pub append_bytes_max: usize,

@@ -287,14 +287,13 @@ impl Sending {
     async fn send(&self, connection: &mut Connection, broker: i32) -> Result<usize, Error> {
         let now = Instant::now();
         let mut taken = self.take(now, broker);
-        let deadlines = taken.iter().flat_map(|taken| taken.records.first());
-        let Some(deadline) = deadlines.map(|record| record.deadline).min() else {
+        if taken.is_empty() {
             return Ok(0);
-        };
+        }
         let records = taken.iter().map(|taken| taken.records.len()).sum();
-        let at_most = deadline
-            .saturating_duration_since(now)
-            .min(self.options.client.request_timeout);
+        // Also if a record is given up before: a shorter time would end the attempt for all records of the request, and each attempt that
+        // ends without an answer may leave copies.
+        let at_most = self.options.client.request_timeout;
         let request = self.request(&taken, at_most);
         let sent_before: Vec<bool> = taken
             .iter()

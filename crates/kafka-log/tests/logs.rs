@@ -176,6 +176,31 @@ fn what_a_silent_broker_was_sent_is_unknown_and_what_it_was_not_is_refused() {
 }
 
 #[test]
+fn a_broker_that_answers_late_has_no_copies() {
+    let brokers = Brokers::start(1);
+    let mut options = options(&brokers);
+    options.client.request_timeout = PATIENCE;
+    options.append_timeout = Duration::from_millis(100);
+    let logs = KafkaLogs::open(options).unwrap();
+    outcome(&append(&logs, 1, 1)).unwrap();
+    brokers.set_silent(0, true);
+    let (late, deadline) = (append(&logs, 1, 2), Instant::now() + PATIENCE);
+    while brokers.arrived() < 2 {
+        assert!(Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    // Records that wait for the end of that request are given up, so its own deadline is over, too.
+    let waiting = append(&logs, 2, 1);
+    assert!(matches!(outcome(&waiting), Err(AppendError::Refused(_))));
+    brokers.set_silent(0, false);
+    assert_eq!(outcome(&late), Ok(1));
+    let last = append(&logs, 1, 3);
+    assert_eq!(outcome(&last), Ok(2));
+    let mut tail = logs.tail(&[(1, 0)]).unwrap();
+    assert_eq!(seqs(&read(&mut *tail, 3)), [1, 2, 3]);
+}
+
+#[test]
 fn records_follow_a_leader_that_moves() {
     let brokers = Brokers::start(3);
     let logs = KafkaLogs::open(options(&brokers)).unwrap();

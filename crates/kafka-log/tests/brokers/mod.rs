@@ -46,6 +46,8 @@ struct State {
     /// What the fields of batches call their time.
     time_millis: i64,
     requests: usize,
+    /// Requests to append that have arrived, also at silent brokers.
+    arrived: usize,
 }
 
 /// Brokers, and what they share.
@@ -71,6 +73,7 @@ impl Brokers {
                 unknown: 0,
                 time_millis: 1_000_000,
                 requests: 0,
+                arrived: 0,
             }),
             appended: Condvar::new(),
             ports: listeners
@@ -163,6 +166,11 @@ impl Brokers {
         log.batches.clear();
     }
 
+    /// Requests to append that have arrived, also at silent brokers.
+    pub fn arrived(&self) -> usize {
+        self.state.lock().arrived
+    }
+
     /// Requests to append until now.
     pub fn appends(&self) -> usize {
         self.state.lock().requests
@@ -190,6 +198,7 @@ impl Brokers {
         i32::decode(&mut input).unwrap();
         Option::<String>::decode(&mut input).unwrap();
         let mut state = self.state.lock();
+        state.arrived += usize::from(key == Produce::KEY);
         while state.silent.contains(&broker) {
             self.appended.wait(&mut state);
         }
