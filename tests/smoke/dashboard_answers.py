@@ -227,6 +227,7 @@ MEMBER_METRICS = [
     "ilion_cluster_tablets_ready 4",
     "ilion_cluster_tablets_lacking 0",
     "ilion_cluster_tablets_halted 1",
+    "ilion_cluster_disputed_blocks_total 1",
     "ilion_cluster_lag_records 12",
     *(f'ilion_cluster_tablet_lag_records{{tablet="{tablet}"}} {lag}' for tablet, lag in LAGS.items()),
     "ilion_cluster_applied_records_total 1335",

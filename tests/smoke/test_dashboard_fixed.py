@@ -162,6 +162,7 @@ def test_a_member_of_a_cluster_shows_nodes_tablets_waits_and_brokers(browser, se
         told = page.locator("#cluster-findings").inner_text()
         assert "127.0.0.3 (rack3) is down." in told
         assert "This node applies the records of 1 tablet no more: its log has the reason." in told
+        assert "The data of replicas differs, and none of them has a majority: the log of this node says where." in told
         assert "Under way: 127.0.0.2 leaves, 1 slice; data goes to 127.0.0.1 (has all)." in told
         # Slices of the ring, with their replicas.
         page.get_by_text("Slices of the ring").first.click()

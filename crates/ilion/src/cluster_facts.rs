@@ -79,6 +79,7 @@ impl ClusterProbe for Probe {
             applied: facts.applied,
             appended: facts.appended,
             repeated: facts.repeated,
+            disputed: facts.disputed,
             not_appended: facts.not_appended,
             barriers_raised: waits(facts.barriers_raised),
             barriers_applied: waits(facts.barriers_applied),

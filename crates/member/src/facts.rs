@@ -30,6 +30,8 @@ pub struct MemberFacts {
     pub repeated: u64,
     /// Records that the log refused, or whose outcome is unknown.
     pub not_appended: u64,
+    /// Blocks of followed tablets in which replicas came to different outcomes, so that nobody can say which of them is right.
+    pub disputed: u64,
     /// Time until the log had the no-ops of a read.
     pub barriers_raised: WaitTimes,
     /// Time until this node had applied the no-ops of a read.
@@ -57,6 +59,7 @@ pub(crate) struct Counting {
     pub appended: AtomicU64,
     pub repeated: AtomicU64,
     pub not_appended: AtomicU64,
+    pub disputed: AtomicU64,
     pub barriers_raised: WaitHistogram,
     pub barriers_applied: WaitHistogram,
 }
@@ -101,6 +104,7 @@ impl Counting {
             appended: self.appended.load(Relaxed),
             repeated: self.repeated.load(Relaxed),
             not_appended: self.not_appended.load(Relaxed),
+            disputed: self.disputed.load(Relaxed),
             barriers_raised: self.barriers_raised.read(),
             barriers_applied: self.barriers_applied.read(),
         }

@@ -91,6 +91,8 @@ export function findings(node, { change, has_left: hasLeft }, metrics) {
   for (const member of down) say("bad", `${member.address} (${member.rack}) is down.`);
   const halted = sum(metrics, "ilion_cluster_tablets_halted");
   if (halted) say("bad", `This node applies the records of ${some(halted, "tablet", "tablets")} no more: its log has the reason.`);
+  const disputed = sum(metrics, "ilion_cluster_disputed_blocks_total");
+  if (disputed) say("bad", "The data of replicas differs, and none of them has a majority: the log of this node says where.");
   for (const member of node.members.filter((one) => one.is_up && one.silence > 0.5)) {
     say("warn", `${member.address} is silent for ${Math.round(100 * member.silence)} % of the time after which it is taken for down.`);
   }

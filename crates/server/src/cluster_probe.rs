@@ -57,6 +57,8 @@ pub struct ClusterCounts {
     pub appended: u64,
     /// Records that were sent again.
     pub repeated: u64,
+    /// Blocks of followed tablets in which replicas came to different outcomes, so that nobody can say which of them is right.
+    pub disputed: u64,
     /// Records that the log refused, or whose outcome is unknown.
     pub not_appended: u64,
     /// Time until the log had the no-ops of a read.

@@ -4,6 +4,7 @@
 use ilion_cluster::{Change, Feature};
 
 use super::Follower;
+use crate::facts::add_one;
 use crate::meta::Difference;
 
 impl Follower {
@@ -41,12 +42,17 @@ impl Follower {
                     "the data of another node differs from that of this tablet's other replicas: the node stops the tablet until it is started \
                      again"
                 ),
-                None => tracing::error!(
-                    tablet,
-                    block,
-                    "the data of replicas of this tablet differs, and no data is that of more than half of them. All of them go on. Compare what \
+                // It is the business of the replicas.
+                None if !self.followed.contains(&tablet) => {}
+                None => {
+                    add_one(&self.shared.counting.disputed);
+                    tracing::error!(
+                        tablet,
+                        block,
+                        "the data of replicas of this tablet differs, and no data is that of more than half of them. All of them go on. Compare what \
                      they answer at LOCAL_ONE, and replace the node that is wrong"
-                ),
+                    );
+                }
             }
         }
     }

@@ -122,7 +122,7 @@ fn gauges_of(counts: &ClusterCounts) -> [Metric; 6] {
     ]
 }
 
-fn counters_of(counts: &ClusterCounts) -> [Metric; 12] {
+fn counters_of(counts: &ClusterCounts) -> [Metric; 13] {
     [
         (
             "cluster_applied_records",
@@ -143,6 +143,11 @@ fn counters_of(counts: &ClusterCounts) -> [Metric; 12] {
             "cluster_appends_repeated",
             "Records that were sent again, since their acknowledgement was lost",
             counts.repeated,
+        ),
+        (
+            "cluster_disputed_blocks",
+            "Stretches of the logs of followed tablets in which replicas came to different outcomes, and none has a majority; the log of the node names them",
+            counts.disputed,
         ),
         (
             "cluster_log_produce_requests",
