@@ -300,7 +300,8 @@ impl Tail {
     /// The offset below which records of a log have arrived: while they are late, only those that the log had before.
     fn end_seen(late: &mut BTreeMap<u32, (i64, u64)>, inner: &mut Inner, number: u32, way: &NodeLogs) -> u64 {
         if let Some((until_micros, end)) = late.get(&number) {
-            if inner.now_micros < *until_micros {
+            // Nothing stays late once deliveries are never late.
+            if inner.now_micros < *until_micros && way.way.late_deliveries.load(Relaxed) != 0 {
                 return *end;
             }
             late.remove(&number);
