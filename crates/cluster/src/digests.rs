@@ -1,17 +1,17 @@
 //! Digests of outcomes: a replica that differs from more than half of the others is found.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::apply::{Effect, Outcome};
 use crate::levels::Feature;
-use crate::outcomes::{BlockDigest, Judged, judge};
+use crate::outcomes::{BlockDigest, Differing, Judged, judge};
 use crate::placement::Node;
 use crate::refusal::Refusal;
 use crate::state::{ClusterState, Moment};
 
 impl ClusterState {
-    /// Tablets whose outcomes differ on this node from those of the other replicas: its next process must copy them.
-    pub fn differing(&self, node: Node) -> BTreeSet<u32> {
+    /// Tablets whose outcomes differ on this node from those of the other replicas: the process stops them, and the next one copies them.
+    pub fn differing(&self, node: Node) -> BTreeMap<u32, Differing> {
         self.outcomes.differing(node)
     }
 
@@ -50,7 +50,9 @@ impl ClusterState {
                         let Some(member) = self.members.get(&node) else {
                             continue;
                         };
-                        self.outcomes.note_differing(node, member.incarnation, tablet);
+                        let incarnation = member.incarnation;
+                        let differing = Differing { incarnation, block };
+                        self.outcomes.note_differing(node, tablet, differing);
                         effects.push(Effect::Differs { node, tablet, block });
                     }
                 }

@@ -54,7 +54,7 @@ pub use consistency::needs;
 pub use fields::Endpoint;
 pub use levels::{FEATURE_LEVEL_MAX, Feature};
 pub use logged_snapshot::{SNAPSHOT_PARTS_MAX, SnapshotPart};
-pub use outcomes::BlockDigest;
+pub use outcomes::{BlockDigest, Differing};
 pub use placement::{Location, Node, Ring, Strategy, UnknownReplication};
 pub use record::{Change, Join, RECORD_BYTES_MAX, Record, SchemaRecord, Takes, Unreadable};
 pub use refusal::Refusal;

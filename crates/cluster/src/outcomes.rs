@@ -23,6 +23,15 @@ pub struct BlockDigest {
     pub digest: [u8; 16],
 }
 
+/// When a tablet of a node was found to differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Differing {
+    /// The incarnation of the process whose data differs.
+    pub incarnation: u32,
+    /// The block whose outcomes differ.
+    pub block: u64,
+}
+
 /// Those of a block.
 pub(crate) type Digests = BTreeMap<Node, [u8; 16]>;
 
@@ -31,8 +40,8 @@ pub(crate) type Digests = BTreeMap<Node, [u8; 16]>;
 pub(crate) struct Outcomes {
     /// By tablet and block.
     told: BTreeMap<(u32, u64), Digests>,
-    /// Tablets of nodes that differ, with the incarnation that did.
-    differing: BTreeMap<(u32, Node), u32>,
+    /// Tablets of nodes that differ.
+    differing: BTreeMap<(u32, Node), Differing>,
 }
 
 /// What the digests of a block say.
@@ -83,9 +92,9 @@ impl Outcomes {
         self.told.get(&(tablet, told.block)).cloned()
     }
 
-    /// Notes that a tablet differs on a process of a node, and forgets what it has told of the tablet.
-    pub(crate) fn note_differing(&mut self, node: Node, incarnation: u32, tablet: u32) {
-        self.differing.insert((tablet, node), incarnation);
+    /// Notes that a tablet differs on a node, and forgets what the node has told of the tablet.
+    pub(crate) fn note_differing(&mut self, node: Node, tablet: u32, differing: Differing) {
+        self.differing.insert((tablet, node), differing);
         let of_tablet = self.told.range_mut((tablet, 0)..=(tablet, u64::MAX));
         for (_, digests) in of_tablet {
             digests.remove(&node);
@@ -98,15 +107,16 @@ impl Outcomes {
     }
 
     /// The tablets that differ on a node.
-    pub(crate) fn differing(&self, node: Node) -> BTreeSet<u32> {
-        let own = self.differing.keys().filter(|(_, other)| *other == node);
-        own.map(|(tablet, _)| *tablet).collect()
+    pub(crate) fn differing(&self, node: Node) -> BTreeMap<u32, Differing> {
+        let own = self.differing.iter().filter(|((_, other), _)| *other == node);
+        own.map(|((tablet, _), differing)| (*tablet, *differing))
+            .collect()
     }
 
     /// Notes that a node has a tablet on disk. A process that began after the node's data differed has copied the tablet.
     pub(crate) fn note_flushed(&mut self, node: Node, incarnation: u32, tablet: u32) {
         let differing = self.differing.get(&(tablet, node));
-        if differing.is_some_and(|since| *since < incarnation) {
+        if differing.is_some_and(|differing| differing.incarnation < incarnation) {
             self.differing.remove(&(tablet, node));
         }
     }
@@ -149,10 +159,11 @@ impl Outcomes {
                 out.bytes(digest);
             });
         });
-        encode_list(&self.differing, out, |((tablet, node), incarnation), out| {
+        encode_list(&self.differing, out, |((tablet, node), differing), out| {
             out.u32(*tablet);
             out.u32(*node);
-            out.u32(*incarnation);
+            out.u32(differing.incarnation);
+            out.u64(differing.block);
         });
     }
 
@@ -163,7 +174,11 @@ impl Outcomes {
             let digests = decode_list(input, |input| Ok((input.u32()?, input.uuid_bytes()?)))?;
             Ok((place, in_order(digests, &start)?))
         })?;
-        let differing = decode_list(input, |input| Ok(((input.u32()?, input.u32()?), input.u32()?)))?;
+        let differing = decode_list(input, |input| {
+            let place = (input.u32()?, input.u32()?);
+            let (incarnation, block) = (input.u32()?, input.u64()?);
+            Ok((place, Differing { incarnation, block }))
+        })?;
         Ok(Self {
             told: in_order(told, &start)?,
             differing: in_order(differing, &start)?,

@@ -488,7 +488,8 @@ fn print_state(state: &ClusterState) -> String {
         }
         let differing = state.differing(*node);
         if !differing.is_empty() {
-            writeln!(out, "  differs in {differing:?}").unwrap();
+            let tablets: Vec<&u32> = differing.keys().collect();
+            writeln!(out, "  differs in {tablets:?}").unwrap();
         }
     }
     for node in state.former.values() {

@@ -202,12 +202,12 @@ impl Model {
                         .iter()
                         .any(|(of, told)| (of, &told.block) == (tablet, block))
                 );
-                assert!(self.state.differing(*node).contains(tablet));
+                assert!(self.state.differing(*node).contains_key(tablet));
                 let replicas = before.all_replicas(Moment::Now);
                 let replicas = replicas.get(tablet).cloned().unwrap_or_default();
                 let right = replicas
                     .iter()
-                    .filter(|node| !self.state.differing(**node).contains(tablet));
+                    .filter(|node| !self.state.differing(**node).contains_key(tablet));
                 let right = right.count();
                 assert!(replicas.contains(node) && right > 1, "{right} of {replicas:?}");
             }

@@ -305,6 +305,7 @@ impl Follower {
         let (was, adopted) = (self.meta.incarnation, self.adopted());
         self.meta.go_on_from(found.snapshot, adopted);
         self.begin_after(was)?;
+        self.stop_differing_in_state();
         found
             .records
             .iter()
@@ -367,7 +368,7 @@ impl Follower {
             tablets: state.tablets,
             block_length: self.shared.options.block_length,
         };
-        let differing = state.differing(node);
+        let differing: BTreeSet<u32> = state.differing(node).into_keys().collect();
         let is_new = !is_of_cluster(&*self.shared.env, self.shared.engine.data_dir());
         let schema = self.shared.engine.schema();
         let mut own = schema.keyspaces.keys().filter(|name| !is_system_keyspace(name));

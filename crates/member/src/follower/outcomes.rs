@@ -57,6 +57,19 @@ impl Follower {
         }
     }
 
+    /// Stops tablets that the state says differ on this process: a snapshot may stand for the records that have shown it.
+    pub(super) fn stop_differing_in_state(&mut self) {
+        let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
+            return;
+        };
+        let differing = state.differing(node).into_iter();
+        let of_process =
+            differing.filter(|(_, differing)| Some(differing.incarnation) == self.meta.incarnation);
+        for (tablet, differing) in of_process.collect::<Vec<_>>() {
+            self.stop_wrong(tablet, differing.block);
+        }
+    }
+
     /// Stops a tablet whose data is wrong here.
     fn stop_wrong(&mut self, tablet: u32, block: u64) {
         if !self.followed.contains(&tablet) || self.is_halted(tablet) {
