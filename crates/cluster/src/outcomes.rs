@@ -5,6 +5,8 @@
 //! wrong: its data is damaged, or it has lost some.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use ilion_codec::{Error as CodecError, Reader, Writer};
 
@@ -38,8 +40,8 @@ pub(crate) type Digests = BTreeMap<Node, [u8; 16]>;
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcomes {
-    /// By tablet and block.
-    told: BTreeMap<(u32, u64), Digests>,
+    /// By tablet, block and node. Shared by states: most records do not change it.
+    told: Arc<BTreeMap<(u32, u64, Node), [u8; 16]>>,
     /// Tablets of nodes that differ.
     differing: BTreeMap<(u32, Node), Differing>,
 }
@@ -78,27 +80,40 @@ pub(crate) fn judge(digests: &Digests, replicas: &BTreeSet<Node>) -> Judged {
     }
 }
 
+/// The keys of a tablet.
+fn of_tablet(tablet: u32) -> RangeInclusive<(u32, u64, Node)> {
+    (tablet, 0, 0)..=(tablet, u64::MAX, Node::MAX)
+}
+
 impl Outcomes {
     /// Notes a digest. Returns those of its block, unless they are too old to be kept.
     pub(crate) fn note(&mut self, node: Node, tablet: u32, told: &BlockDigest) -> Option<Digests> {
-        let of_block = self.told.entry((tablet, told.block)).or_default();
-        of_block.insert(node, told.digest);
-        let of_tablet = self.told.range((tablet, 0)..=(tablet, u64::MAX));
-        let blocks: Vec<u64> = of_tablet.map(|((_, block), _)| *block).collect();
+        let all = Arc::make_mut(&mut self.told);
+        all.insert((tablet, told.block, node), told.digest);
+        let mut blocks: Vec<u64> = all
+            .range(of_tablet(tablet))
+            .map(|((_, block, _), _)| *block)
+            .collect();
+        blocks.dedup();
         let dropped = blocks.len().saturating_sub(BLOCKS_KEPT);
-        for block in blocks.into_iter().take(dropped) {
-            self.told.remove(&(tablet, block));
+        if let Some(oldest) = blocks.get(dropped).filter(|_| dropped > 0) {
+            let old: Vec<_> = all
+                .range((tablet, 0, 0)..(tablet, *oldest, 0))
+                .map(|(key, _)| *key)
+                .collect();
+            for key in old {
+                all.remove(&key);
+            }
         }
-        self.told.get(&(tablet, told.block)).cloned()
+        let of_block = all.range((tablet, told.block, 0)..=(tablet, told.block, Node::MAX));
+        let digests: Digests = of_block.map(|((_, _, node), digest)| (*node, *digest)).collect();
+        (!digests.is_empty()).then_some(digests)
     }
 
     /// Notes that a tablet differs on a node, and forgets what the node has told of the tablet.
     pub(crate) fn note_differing(&mut self, node: Node, tablet: u32, differing: Differing) {
         self.differing.insert((tablet, node), differing);
-        let of_tablet = self.told.range_mut((tablet, 0)..=(tablet, u64::MAX));
-        for (_, digests) in of_tablet {
-            digests.remove(&node);
-        }
+        Arc::make_mut(&mut self.told).retain(|(of, _, other), _| (*of, *other) != (tablet, node));
     }
 
     /// Whether a tablet differs on a node.
@@ -123,9 +138,7 @@ impl Outcomes {
 
     /// Forgets a node that is no longer a member.
     pub(crate) fn leave(&mut self, node: Node) {
-        for digests in self.told.values_mut() {
-            digests.remove(&node);
-        }
+        Arc::make_mut(&mut self.told).retain(|(_, _, other), _| *other != node);
         self.differing.retain(|(_, other), _| *other != node);
     }
 
@@ -135,11 +148,11 @@ impl Outcomes {
         is_member: impl Fn(&Node) -> bool,
         is_tablet: impl Fn(&u32) -> bool,
     ) -> Result<(), &'static str> {
-        let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
-        for ((tablet, _), digests) in &self.told {
-            let count = blocks.entry(*tablet).or_default();
-            *count += 1;
-            if *count > BLOCKS_KEPT || !is_tablet(tablet) || !digests.keys().all(&is_member) {
+        let mut blocks: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for (tablet, block, node) in self.told.keys() {
+            let of_tablet = blocks.entry(*tablet).or_default();
+            of_tablet.insert(*block);
+            if of_tablet.len() > BLOCKS_KEPT || !is_tablet(tablet) || !is_member(node) {
                 return Err("few digests of outcomes for each tablet, of members");
             }
         }
@@ -151,13 +164,11 @@ impl Outcomes {
     }
 
     pub(crate) fn encode(&self, out: &mut Writer) {
-        encode_list(&self.told, out, |((tablet, block), digests), out| {
+        encode_list(&*self.told, out, |((tablet, block, node), digest), out| {
             out.u32(*tablet);
             out.u64(*block);
-            encode_list(digests, out, |(node, digest), out| {
-                out.u32(*node);
-                out.bytes(digest);
-            });
+            out.u32(*node);
+            out.bytes(digest);
         });
         encode_list(&self.differing, out, |((tablet, node), differing), out| {
             out.u32(*tablet);
@@ -170,9 +181,8 @@ impl Outcomes {
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, CodecError> {
         let start = input.clone();
         let told = decode_list(input, |input| {
-            let place = (input.u32()?, input.u64()?);
-            let digests = decode_list(input, |input| Ok((input.u32()?, input.uuid_bytes()?)))?;
-            Ok((place, in_order(digests, &start)?))
+            let place = (input.u32()?, input.u64()?, input.u32()?);
+            Ok((place, input.uuid_bytes()?))
         })?;
         let differing = decode_list(input, |input| {
             let place = (input.u32()?, input.u32()?);
@@ -180,7 +190,7 @@ impl Outcomes {
             Ok((place, Differing { incarnation, block }))
         })?;
         Ok(Self {
-            told: in_order(told, &start)?,
+            told: Arc::new(in_order(told, &start)?),
             differing: in_order(differing, &start)?,
         })
     }
