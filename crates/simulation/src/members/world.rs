@@ -22,7 +22,7 @@ use crate::plan::{Fault, Plan};
 use crate::request::{Reply, Request};
 
 /// At the beginning. Nodes may leave, and join up to the number of tablets.
-const NODES: [usize; 6] = [3, 3, 3, 4, 4, 5];
+const NODES: [usize; 8] = [3, 3, 3, 3, 4, 4, 4, 5];
 const CLIENTS: usize = 8;
 /// The names of their tasks begin with this.
 const CLIENT: &str = "client";
@@ -32,10 +32,10 @@ const TABLETS: u32 = 4;
 const BLOCKS: [u64; 2] = [4, 1024];
 /// Maximum number of requests and answers of logs that are delivered in a step.
 const DELIVERIES_MAX: u64 = 6;
-/// The longest step: in half of the runs, requests take long and time out often; in the others, faults last for several requests. While the
+/// The longest step: in most runs, requests take long and time out often; in the others, faults last for several requests. While the
 /// cluster comes to rest, steps are shorter, so that nodes catch up with their logs; when the tables are made and the last values are read,
 /// so little time passes that no request times out.
-const STEP_MICROS: [u64; 2] = [6000, 1500];
+const STEP_MICROS: [u64; 4] = [6000, 6000, 6000, 1500];
 const REST_MICROS: u64 = 2000;
 const SLOW_MICROS: u64 = 600;
 /// Maximum number of steps in which a cluster must come to rest.
@@ -91,7 +91,7 @@ impl World {
     pub fn new(plan: Plan) -> Self {
         let seed = plan.seed;
         let mut random = Seeded::new(seed);
-        let nodes = NODES[random.below(6) as usize];
+        let nodes = NODES[random.below(8) as usize];
         let replicas = [3, 3, 2, 1][random.below(4) as usize];
         let is_calm = random.one_in(2);
         let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
@@ -166,7 +166,7 @@ impl World {
             keeps_order: true,
         });
         (0..self.nodes.len()).for_each(|place| self.choose_lateness(place));
-        self.usual_step_micros = STEP_MICROS[self.random.below(2) as usize];
+        self.usual_step_micros = STEP_MICROS[self.random.below(4) as usize];
         self.step_micros_max = self.usual_step_micros;
         for node in &self.nodes {
             let hour = 3_600_000_000;
