@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use ilion_cluster::{
-    BlockDigest, Change, ClusterState, Endpoint, Entry, Join, Location, Record, SchemaRecord, Strategy, Takes, apply,
+    BlockDigest, Change, ClusterState, Endpoint, Entry, Join, Location, Record, SchemaRecord, Strategy,
+    Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;

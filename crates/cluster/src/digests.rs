@@ -1,6 +1,6 @@
 //! Digests of outcomes: a replica that differs from more than half of the others is found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apply::{Effect, Outcome};
 use crate::levels::Feature;
@@ -41,27 +41,39 @@ impl ClusterState {
             let replicas = replicas.get_or_insert_with(|| self.all_replicas(Moment::Now));
             let mut voters = replicas.get(&tablet).cloned().unwrap_or_default();
             voters.retain(|node| !self.outcomes.differs(*node, tablet));
-            let block = told.block;
-            match judge(&digests, &voters) {
-                Judged::Open => {}
-                Judged::Wrong(nodes) => {
-                    for node in nodes {
-                        // Replicas are members.
-                        let Some(member) = self.members.get(&node) else {
-                            continue;
-                        };
-                        let incarnation = member.incarnation;
-                        let differing = Differing { incarnation, block };
-                        self.outcomes.note_differing(node, tablet, differing);
-                        effects.push(Effect::Differs { node, tablet, block });
-                    }
-                }
-                Judged::Disputed => {
-                    let nodes = voters.into_iter().collect();
-                    effects.push(Effect::Disputed { nodes, tablet, block });
-                }
-            }
+            let judged = judge(&digests, &voters);
+            effects.extend(self.note_judged(tablet, told.block, judged, voters));
         }
         Ok(effects)
+    }
+
+    /// Notes the replicas that are wrong, if there are some. `voters` are the replicas that were judged.
+    fn note_judged(
+        &mut self,
+        tablet: u32,
+        block: u64,
+        judged: Judged,
+        voters: BTreeSet<Node>,
+    ) -> Vec<Effect> {
+        let wrong = match judged {
+            Judged::Open => Vec::new(),
+            Judged::Wrong(nodes) => nodes,
+            Judged::Disputed => {
+                let nodes = voters.into_iter().collect();
+                return vec![Effect::Disputed { nodes, tablet, block }];
+            }
+        };
+        let mut effects = Vec::new();
+        for node in wrong {
+            // Replicas are members.
+            let Some(member) = self.members.get(&node) else {
+                continue;
+            };
+            let incarnation = member.incarnation;
+            let differing = Differing { incarnation, block };
+            self.outcomes.note_differing(node, tablet, differing);
+            effects.push(Effect::Differs { node, tablet, block });
+        }
+        effects
     }
 }

@@ -34,7 +34,7 @@ pub struct Differing {
     pub block: u64,
 }
 
-/// Those of a block.
+/// The digests that nodes have told of a block.
 pub(crate) type Digests = BTreeMap<Node, [u8; 16]>;
 
 /// See the module.

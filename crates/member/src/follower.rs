@@ -382,23 +382,15 @@ impl Follower {
         if is_new {
             // From now on the directory is that of this cluster.
             replica.take();
-            while let Err(error) = replica.save() {
-                if self.shared.is_stopping.load(Relaxed) {
-                    return Ok(());
-                }
-                self.suspension.go_on(&self.shared, &error.to_string());
+            if !self.retry(|| replica.save()) {
+                return Ok(());
             }
-            self.suspension.end(&self.shared);
         }
         if !differing.is_empty() {
             tracing::warn!(tablets = ?differing, "these tablets are copied from other nodes: their data differed from that of other replicas");
-            while let Err(error) = replica.forget(&differing) {
-                if self.shared.is_stopping.load(Relaxed) {
-                    return Ok(());
-                }
-                self.suspension.go_on(&self.shared, &error.to_string());
+            if !self.retry(|| replica.forget(&differing)) {
+                return Ok(());
             }
-            self.suspension.end(&self.shared);
         }
         let adopted = replica.schema_epoch();
         self.meta.unadopted.retain(|change| change.epoch > adopted);
@@ -407,6 +399,18 @@ impl Follower {
         self.shared.learn(|known| known.number = Some(node));
         tracing::info!(node, incarnation, cluster = %options.cluster, "this node is in the cluster's log");
         Ok(())
+    }
+
+    /// Tries something until it succeeds. Returns false if the node is stopped before.
+    fn retry<T>(&mut self, mut attempt: impl FnMut() -> Result<T, SaveError>) -> bool {
+        while let Err(error) = attempt() {
+            if self.shared.is_stopping.load(Relaxed) {
+                return false;
+            }
+            self.suspension.go_on(&self.shared, &error.to_string());
+        }
+        self.suspension.end(&self.shared);
+        true
     }
 
     fn adopted(&self) -> u64 {

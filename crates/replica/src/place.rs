@@ -78,7 +78,7 @@ pub(crate) struct PlaceStore {
     place: Mutex<Option<CommandContext>>,
     /// `Some` while the schema changes: columns are dropped at this time.
     altering: Mutex<Option<i64>>,
-    /// The mutations that the command has written, encoded.
+    /// The mutations that the last command has written, encoded.
     written: Mutex<Vec<u8>>,
     /// Why the engine refused a write of the command.
     failure: Mutex<Option<ilion_engine::Error>>,
@@ -107,7 +107,7 @@ impl PlaceStore {
         self.failure.lock().take()
     }
 
-    /// The mutations that were written since the last call, encoded.
+    /// The mutations that the last command has written, encoded.
     pub(crate) fn take_written(&self) -> Vec<u8> {
         std::mem::take(&mut *self.written.lock())
     }
@@ -118,6 +118,7 @@ impl PlaceStore {
 
     /// Executes a command at this place.
     pub(crate) fn at<T>(&self, place: CommandContext, execute: impl FnOnce() -> T) -> T {
+        self.written.lock().clear();
         *self.place.lock() = Some(place);
         let executed = execute();
         *self.place.lock() = None;

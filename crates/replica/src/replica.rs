@@ -548,8 +548,6 @@ impl Replica {
             return Ok(Applied::Forgotten);
         }
         let place = CommandContext::new(position, time_micros, command.seed);
-        // What the last command wrote may still be there, if it failed.
-        drop(self.store.take_written());
         let outcome = self.store.at(place, || self.run(&command));
         if let Some(failure) = self.store.take_failure() {
             return Err(refusal(failure));

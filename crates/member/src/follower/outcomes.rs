@@ -42,15 +42,15 @@ impl Follower {
                     "the data of another node differs from that of this tablet's other replicas: the node stops the tablet until it is started \
                      again"
                 ),
-                // It is the business of the replicas.
+                // Only replicas report it.
                 None if !self.followed.contains(&tablet) => {}
                 None => {
                     add_one(&self.shared.counting.disputed);
                     tracing::error!(
                         tablet,
                         block,
-                        "the data of replicas of this tablet differs, and no data is that of more than half of them. All of them go on. Compare what \
-                     they answer at LOCAL_ONE, and replace the node that is wrong"
+                        "the data of replicas of this tablet differs, and no data is that of more than half of them. All of them go on. \
+                         Compare what they answer at LOCAL_ONE, and replace the node that is wrong"
                     );
                 }
             }
