@@ -74,6 +74,7 @@ MUTANTS = [
      "                    return sender.append(again, origin, retries - 1, done);"),
     ("a write is acknowledged when its outcome is unknown", SENDER, "                done(sent);\n", "                done(sent.or(Ok(0)));\n"),
     ("reads do not wait for their barrier", BARRIERS, "        for _ in reached {\n", "        for _ in reached.iter().skip(reached.len()) {\n"),
+    ("a barrier is below the last record", BARRIERS, "end.checked_sub(1)", "end.checked_sub(2)"),
     ("reads take the barrier that is on its way", BARRIERS, "flight.next.push(sender);", "flight.waiting.push(sender);"),
     ("the first record of the meta log is checked and not applied", FOLLOWER, "            self.check_meta(delivered)?;\n",
      "            self.check_meta(delivered)?;\n            return Ok(());\n"),

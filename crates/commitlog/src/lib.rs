@@ -74,6 +74,6 @@ pub use options::{Capture, Damage, LogStretch, Mode, Options, WhenFull};
 pub use position::{Position, SegmentId};
 pub use progress::ReplayProgress;
 pub use replay::{Hole, Judge, Missing, Receiver, ReplayReport, read_segments};
-pub use shared::{AppendCallback, AppendError, Delivered, SharedLogs, SharedTail, TailError};
+pub use shared::{AppendCallback, AppendError, Delivered, EndCallback, SharedLogs, SharedTail, TailError};
 pub use state::Callback;
 pub use tail::Tail;

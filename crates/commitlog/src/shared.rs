@@ -14,6 +14,9 @@ use crate::{Capabilities, Envelope, Record};
 /// Called once: with the offset of the record, or with the reason why it is not acknowledged.
 pub type AppendCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 
+/// Called once: with the end of a log, or with `None` if it is not known.
+pub type EndCallback = Box<dyn FnOnce(Option<u64>) + Send>;
+
 /// The logs of a cluster. Any thread may call it.
 pub trait SharedLogs: Send + Sync {
     /// Appends a record to the log that `envelope.tablet` names, and calls back with its offset once it is as durable as the log
@@ -23,6 +26,11 @@ pub trait SharedLogs: Send + Sync {
     /// Records that one process appends to a log from one thread are in the log in this order, unless one of them fails. The time in the
     /// envelope is ignored: the log gives each record its own.
     fn append(&self, envelope: &Envelope<'_>, done: AppendCallback);
+
+    /// Calls back with the end of a log: an offset above all records that were acknowledged before this call, to whomever. Readers of the
+    /// log get to this offset, maybe later. `None` if the end cannot be known for sure now; then the caller appends a record, whose offset
+    /// is such an end.
+    fn find_end(&self, log: u32, done: EndCallback);
 
     /// Reads these logs, each from its offset on.
     ///

@@ -2,7 +2,7 @@
 //!
 //! Several brokers are asked at a time, each some moments after the one before it, and the first answer counts: a broker that hangs costs
 //! these moments and no more. A leader with an older epoch than one that was seen already is not believed, so a broker that was cut off
-//! cannot call clients back to it.
+//! cannot call clients back to it. If an answer has no news though somebody had asked for some, the next question goes to another broker.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,20 +44,30 @@ pub struct View {
 }
 
 /// A partition at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Its leader; `None` during an election.
     pub leader: Option<i32>,
     /// Grows with each election.
     pub epoch: i32,
-    /// Number of brokers that have it.
-    pub replicas: usize,
+    /// The brokers that have it.
+    pub replicas: Vec<i32>,
 }
 
 impl View {
+    /// A partition; `None` if it is not known.
+    pub fn partition(&self, topic: &str, partition: i32) -> Option<&Partition> {
+        self.topics.get(topic)?.get(&partition)
+    }
+
     /// The leader of a partition; `None` if there is none, or the partition is not known.
     pub fn leader(&self, topic: &str, partition: i32) -> Option<i32> {
-        self.topics.get(topic)?.get(&partition)?.leader
+        self.partition(topic, partition)?.leader
+    }
+
+    /// Whether another view has the same brokers, partitions and leaders.
+    fn has_same(&self, other: &Self) -> bool {
+        self.brokers == other.brokers && self.topics == other.topics
     }
 
     /// The next view: the answer of a broker, except where that is older than this view. Pure.
@@ -84,12 +94,12 @@ impl View {
                 let fresh = Partition {
                     leader: Some(found.leader).filter(|leader| *leader >= 0),
                     epoch: found.leader_epoch,
-                    replicas: found.replicas.len(),
+                    replicas: found.replicas,
                 };
                 let old = known
                     .and_then(|known| known.get(&found.index))
                     .filter(|old| old.epoch > fresh.epoch);
-                (found.index, old.copied().unwrap_or(fresh))
+                (found.index, old.cloned().unwrap_or(fresh))
             });
             next.topics.insert(topic.name, partitions.collect());
         }
@@ -164,7 +174,8 @@ impl Cluster {
                 false => (2 * pause).min(RENEW_INCOMPLETE_MAX),
             };
             let at_most = if pause == RENEW_MIN { RENEW_MAX } else { pause };
-            let _ = timeout(at_most, self.wanted.notified()).await;
+            let is_wanted = timeout(at_most, self.wanted.notified()).await.is_ok();
+            let before = self.view();
             if let Err(trouble) = self.renew_now(&mut connection).await {
                 self.view.send_modify(|view| {
                     let mut next = View::clone(view);
@@ -172,6 +183,10 @@ impl Cluster {
                     next.trouble = Some(trouble);
                     *view = Arc::new(next);
                 });
+            }
+            // Somebody has trouble with a broker, and this one knows of no change: it may be cut off itself, so another one is asked next.
+            if is_wanted && self.view().has_same(&before) {
+                connection = None;
             }
             sleep(RENEW_MIN).await;
         }

@@ -70,6 +70,10 @@ codes! {
     KAFKA_STORAGE_ERROR = 56;
     /// Name or password is wrong.
     SASL_AUTHENTICATION_FAILED = 58;
+    /// The epoch in the request is older than the one that the broker knows.
+    FENCED_LEADER_EPOCH = 74;
+    /// The epoch in the request is newer than the one that the broker knows.
+    UNKNOWN_LEADER_EPOCH = 75;
     /// A newer leader does not know the end of the partition yet.
     OFFSET_NOT_AVAILABLE = 78;
     /// A record is wrong.

@@ -210,11 +210,15 @@ message! {
 pub const LATEST: i64 = -1;
 /// As a timestamp in [`ListOffsetsPartition`]: the start.
 pub const EARLIEST: i64 = -2;
+/// As a replica in [`ListOffsets`]: a consumer, which only leaders answer. The end of a partition is its high watermark.
+pub const CONSUMER: i32 = -1;
+/// As a replica in [`ListOffsets`]: any replica answers, with the end of its own copy (Kafka calls this a debugging replica).
+pub const ANYBODY: i32 = -2;
 
 message! {
     /// Asks for the start or the end of partitions.
     struct ListOffsets {
-        /// -1: a consumer.
+        /// [`CONSUMER`] or [`ANYBODY`].
         replica_id: i32,
         /// 0: records of transactions that are not committed, too.
         isolation_level: i8,

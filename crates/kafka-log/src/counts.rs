@@ -16,6 +16,10 @@ pub struct LogCounts {
     pub fetch_requests: u64,
     /// Requests for records that failed, and logs that a broker refused in its answer.
     pub fetch_errors: u64,
+    /// Requests for the ends of logs that brokers have answered.
+    pub end_requests: u64,
+    /// Requests for the ends of logs that failed.
+    pub end_errors: u64,
 }
 
 /// Counts while the logs are used.
@@ -25,6 +29,8 @@ pub(crate) struct Counting {
     pub produce_errors: AtomicU64,
     pub fetch_requests: AtomicU64,
     pub fetch_errors: AtomicU64,
+    pub end_requests: AtomicU64,
+    pub end_errors: AtomicU64,
     /// The offset behind the last record of each log, as brokers said last.
     ends: Mutex<BTreeMap<u32, u64>>,
 }
@@ -36,6 +42,8 @@ impl Counting {
             produce_errors: self.produce_errors.load(Relaxed),
             fetch_requests: self.fetch_requests.load(Relaxed),
             fetch_errors: self.fetch_errors.load(Relaxed),
+            end_requests: self.end_requests.load(Relaxed),
+            end_errors: self.end_errors.load(Relaxed),
         }
     }
 

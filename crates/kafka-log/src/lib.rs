@@ -17,6 +17,8 @@
 //! | `open` | connecting, creating and checking topics |
 //! | `queue` | records on their way: order, room, deadlines. Pure |
 //! | `sending` | takes them to the brokers |
+//! | `confirmed` | whose word about the end of a log counts. Pure |
+//! | `ends` | asks the brokers for it |
 //! | `following` | what a tail reads, and what has come. Pure |
 //! | `reading` | fetches it from the brokers |
 //! | `tail` | the records of some logs, for one caller |
@@ -24,8 +26,10 @@
 //! | `delete` | deleting the start of a log |
 //! | `logs` | [`KafkaLogs`] |
 
+mod confirmed;
 mod counts;
 mod delete;
+mod ends;
 mod following;
 mod frame;
 mod logs;

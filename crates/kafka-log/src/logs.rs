@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
-use ilion_commitlog::{AppendCallback, Capabilities, Envelope, SharedLogs, SharedTail, TailError};
+use ilion_commitlog::{
+    AppendCallback, Capabilities, EndCallback, Envelope, SharedLogs, SharedTail, TailError,
+};
 use ilion_kafka_client::Cluster;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::counts::{Counting, LogCounts};
 use crate::delete::delete_below;
+use crate::ends::Ends;
 use crate::open::open;
 use crate::reading::Reading;
 use crate::sending::Sending;
@@ -32,6 +35,7 @@ struct Inner {
     cluster: Arc<Cluster>,
     counting: Arc<Counting>,
     sending: Arc<Sending>,
+    ends: Arc<Ends>,
     threads: Threads,
 }
 
@@ -49,6 +53,7 @@ impl Drop for Threads {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.sending.close();
+        self.ends.close();
     }
 }
 
@@ -83,6 +88,13 @@ impl KafkaLogs {
             Arc::clone(&counting),
         ));
         handle.spawn(Arc::clone(&sending).run());
+        let ends = Arc::new(Ends::new(
+            Arc::clone(&cluster),
+            Arc::clone(&topics),
+            Arc::clone(&options),
+            Arc::clone(&counting),
+        ));
+        handle.spawn(Arc::clone(&ends).run());
         Ok(Self {
             inner: Arc::new(Inner {
                 options,
@@ -90,6 +102,7 @@ impl KafkaLogs {
                 cluster,
                 counting,
                 sending,
+                ends,
                 threads,
             }),
         })
@@ -116,6 +129,10 @@ impl Inner {
 impl SharedLogs for KafkaLogs {
     fn append(&self, envelope: &Envelope<'_>, done: AppendCallback) {
         self.inner.sending.append(envelope, done);
+    }
+
+    fn find_end(&self, log: u32, done: EndCallback) {
+        self.inner.ends.ask(log, done);
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {

@@ -247,8 +247,12 @@ async fn describe(
         let settings = resource.settings.into_iter();
         let settings = settings.filter_map(|setting| Some((setting.name, setting.value?)));
         let partitions = view.topics.get(&resource.name);
-        let replicas =
-            partitions.and_then(|partitions| partitions.values().map(|partition| partition.replicas).min());
+        let replicas = partitions.and_then(|partitions| {
+            partitions
+                .values()
+                .map(|partition| partition.replicas.len())
+                .min()
+        });
         let found = Described {
             partitions: partitions.map_or(0, |partitions| partitions.len().try_into().unwrap_or(u32::MAX)),
             replicas: replicas.unwrap_or(0).try_into().unwrap_or(u16::MAX),

@@ -71,6 +71,11 @@ impl Options {
         }
     }
 
+    /// So many brokers have each acknowledged record, at least: the least `min.insync.replicas` that is permitted. Pure.
+    pub(crate) fn min_in_sync(&self) -> usize {
+        if self.replication_factor == 1 { 1 } else { 2 }
+    }
+
     /// The message about a wrong option; `None` if all are right. Pure.
     pub(crate) fn problem(&self) -> Option<String> {
         if self.tablets == 0 || self.meta_log < self.tablets || i32::try_from(self.tablets).is_err() {

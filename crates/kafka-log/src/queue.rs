@@ -50,13 +50,17 @@ impl Pending {
         }));
     }
 
-    /// A callback that panics must not end the task that sends for others.
     fn call(&mut self, outcome: Result<u64, AppendError>) {
-        if let Some(done) = self.done.take()
-            && catch_unwind(AssertUnwindSafe(|| done(outcome))).is_err()
-        {
-            tracing::error!("what waited for a record of the log panicked; please report it");
+        if let Some(done) = self.done.take() {
+            shielded(|| done(outcome));
         }
+    }
+}
+
+/// Calls a callback. One that panics must not end the task that works for others, too.
+pub(crate) fn shielded(callback: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(callback)).is_err() {
+        tracing::error!("a callback of the log panicked; please report it");
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use ilion_commitlog::TailError;
 use ilion_kafka_client::messages::{
-    EARLIEST, Fetch, FetchPartition, FetchTopic, Fetched, LATEST, ListOffsets, ListOffsetsPartition,
-    ListOffsetsTopic,
+    CONSUMER, EARLIEST, Fetch, FetchPartition, FetchTopic, Fetched, LATEST, ListOffsets,
+    ListOffsetsPartition, ListOffsetsTopic,
 };
 use ilion_kafka_client::{Cluster, Connection, Error, View, codes};
 use parking_lot::{Condvar, Mutex};
@@ -282,7 +282,7 @@ impl Reading {
                 return Ok(None);
             };
             let request = ListOffsets {
-                replica_id: -1,
+                replica_id: CONSUMER,
                 isolation_level: 0,
                 topics: vec![ListOffsetsTopic {
                     name: name.to_owned(),

@@ -35,13 +35,13 @@ fn rules(options: &Options) -> Vec<Rule> {
         let numbers = found.parse::<u64>().ok().zip(wanted.parse::<u64>().ok());
         numbers.is_some_and(|(found, wanted)| found >= wanted)
     };
-    let in_sync = if options.replication_factor == 1 { "1" } else { "2" };
+    let in_sync = options.min_in_sync().to_string();
     vec![
         Rule {
             permits: at_least,
             ..rule(
                 "min.insync.replicas",
-                in_sync,
+                &in_sync,
                 "a record that one broker has is lost with it",
             )
         },

@@ -1,4 +1,7 @@
-//! Barriers: no-ops in the logs, shared by the reads that wait at the same time.
+//! Barriers: ends of logs, shared by the reads that wait at the same time.
+//!
+//! A read needs the end of a log as it is after the read began. If the logs cannot tell it for sure, a no-op is appended: its offset is
+//! such an end, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use ilion_coordinator::{BarrierError, Barriers};
 use ilion_engine::TabletPosition;
 use parking_lot::Mutex;
 
-use crate::facts::{Counting, WaitHistogram};
+use crate::facts::{Counting, WaitHistogram, add_one};
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
@@ -18,7 +21,7 @@ use crate::waiting::receive_until;
 
 type Raised = Result<u64, BarrierError>;
 
-/// The no-op of a tablet that is on its way, and the reads that came after it was sent: they need the next one.
+/// A question for the end of a tablet's log that is on its way, and the reads that came after it was sent: they need the next one.
 #[derive(Default)]
 struct Flight {
     waiting: Vec<Channel<Raised>>,
@@ -47,7 +50,7 @@ impl LogBarriers {
         }
     }
 
-    /// The offset of a no-op that is sent after this call.
+    /// The offset of a record that is not below any that was acknowledged before this call.
     fn raise_one(&self, tablet: u32, ends_nanos: u64) -> Receiver<Raised> {
         let (sender, receiver) = bounded(1);
         {
@@ -62,7 +65,7 @@ impl LogBarriers {
             };
             flights.insert(tablet, flight);
         }
-        send(&self.shared, &self.flights, tablet, ends_nanos);
+        ask(&self.shared, &self.flights, tablet, ends_nanos);
         receiver
     }
 }
@@ -81,8 +84,17 @@ impl Drop for Timed<'_> {
     }
 }
 
-/// Sends the no-op of a flight, and the next one when it is back.
-fn send(shared: &Arc<Shared>, flights: &Arc<Mutex<BTreeMap<u32, Flight>>>, tablet: u32, ends_nanos: u64) {
+/// Asks for the end of a log, for one flight and then for the next one. Appends a no-op if the end is not known, or the log is empty.
+fn ask(shared: &Arc<Shared>, flights: &Arc<Mutex<BTreeMap<u32, Flight>>>, tablet: u32, ends_nanos: u64) {
+    let (of_end, of_flights) = (shared.clone(), flights.clone());
+    let asked = move |end: Option<u64>| match end.and_then(|end| end.checked_sub(1)) {
+        Some(last) => land(&of_end, &of_flights, tablet, Ok(last)),
+        None => append(&of_end, &of_flights, tablet, ends_nanos),
+    };
+    shared.sender.logs().find_end(tablet, Box::new(asked));
+}
+
+fn append(shared: &Arc<Shared>, flights: &Arc<Mutex<BTreeMap<u32, Flight>>>, tablet: u32, ends_nanos: u64) {
     let schema_epoch = shared.know(|known| {
         known
             .topology
@@ -96,6 +108,7 @@ fn send(shared: &Arc<Shared>, flights: &Arc<Mutex<BTreeMap<u32, Flight>>>, table
         body: Bytes::new(),
         ends_nanos,
     };
+    add_one(&shared.counting.barriers_appended);
     let (of_done, of_flights) = (shared.clone(), flights.clone());
     let done = move |sent: Result<u64, AppendError>| land(&of_done, &of_flights, tablet, sent);
     if let Err(error) = shared.sender.send(unsent, |_| {}, Box::new(done)) {
@@ -131,7 +144,7 @@ fn land(
     }
     if has_next {
         let ends_nanos = shared.now_nanos() + nanos(shared.write_timeout());
-        send(shared, flights, tablet, ends_nanos);
+        ask(shared, flights, tablet, ends_nanos);
     }
 }
 

@@ -32,9 +32,11 @@ pub struct MemberFacts {
     pub not_appended: u64,
     /// Blocks of followed tablets in which replicas came to different outcomes, so that nobody can say which of them is right.
     pub disputed: u64,
-    /// Time until the log had the no-ops of a read.
+    /// No-ops that were appended for reads, since the end of a log was not known.
+    pub barriers_appended: u64,
+    /// Time until a read knew the ends of its logs.
     pub barriers_raised: WaitTimes,
-    /// Time until this node had applied the no-ops of a read.
+    /// Time until this node had applied the records below them.
     pub barriers_applied: WaitTimes,
 }
 
@@ -60,6 +62,7 @@ pub(crate) struct Counting {
     pub repeated: AtomicU64,
     pub not_appended: AtomicU64,
     pub disputed: AtomicU64,
+    pub barriers_appended: AtomicU64,
     pub barriers_raised: WaitHistogram,
     pub barriers_applied: WaitHistogram,
 }
@@ -105,6 +108,7 @@ impl Counting {
             repeated: self.repeated.load(Relaxed),
             not_appended: self.not_appended.load(Relaxed),
             disputed: self.disputed.load(Relaxed),
+            barriers_appended: self.barriers_appended.load(Relaxed),
             barriers_raised: self.barriers_raised.read(),
             barriers_applied: self.barriers_applied.read(),
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_commitlog::{
-    AppendCallback, AppendError, Capabilities, Delivered, ENVELOPE_BYTES, Envelope, Record, SharedLogs,
-    SharedTail, TailError,
+    AppendCallback, AppendError, Capabilities, Delivered, ENVELOPE_BYTES, EndCallback, Envelope, Record,
+    SharedLogs, SharedTail, TailError,
 };
 use ilion_env::{Env, Seeded};
 use parking_lot::{Condvar, Mutex};
@@ -146,6 +146,11 @@ impl SharedLogs for MemLogs {
             Fate::AnswerLost => unknown(done),
             _ => done(Ok(offset)),
         }
+    }
+
+    fn find_end(&self, log: u32, done: EndCallback) {
+        let is_known = self.fate(log) == Fate::Appended;
+        done(is_known.then(|| self.end(log)));
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {

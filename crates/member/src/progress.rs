@@ -122,10 +122,12 @@ impl Progress {
             let Some(tablet) = tablets.get_mut(&tablet) else {
                 return Some(callback);
             };
-            match tablet.halted.as_ref().or(suspended.as_ref()) {
+            match (&tablet.halted, &suspended) {
+                // What it has applied before may be wrong.
+                (Some(reason), _) => Err(NotHere(reason.clone())),
                 _ if offset < tablet.end => Ok(()),
-                Some(reason) => Err(NotHere(reason.clone())),
-                None => {
+                (None, Some(reason)) => Err(NotHere(reason.clone())),
+                (None, None) => {
                     tablet.waiting.entry(offset).or_default().push(callback);
                     return None;
                 }
@@ -217,5 +219,15 @@ mod tests {
         assert_eq!(late.try_recv(), Ok(Ok(())));
         progress.is_caught_up(0, progress.suspensions());
         assert!(progress.is_ready(0));
+    }
+
+    #[test]
+    fn a_tablet_that_was_stopped_has_applied_nothing_that_counts() {
+        let progress = Progress::default();
+        progress.begin(0, 5);
+        assert_eq!(wait(&progress, 4).try_recv(), Ok(Ok(())));
+        progress.halt(0, "other outcomes");
+        let stopped = Err(NotHere("other outcomes".to_owned()));
+        assert_eq!(wait(&progress, 4).try_recv(), Ok(stopped));
     }
 }

@@ -61,9 +61,11 @@ pub struct ClusterCounts {
     pub disputed: u64,
     /// Records that the log refused, or whose outcome is unknown.
     pub not_appended: u64,
-    /// Time until the log had the no-ops of a read.
+    /// No-ops that were appended for reads, since the end of a log was not known.
+    pub barriers_appended: u64,
+    /// Time until a read knew the ends of its logs.
     pub barriers_raised: Waits,
-    /// Time until this node had applied the no-ops of a read.
+    /// Time until this node had applied the records below them.
     pub barriers_applied: Waits,
     /// Requests with records that brokers have answered.
     pub produce_requests: u64,
@@ -73,6 +75,10 @@ pub struct ClusterCounts {
     pub fetch_requests: u64,
     /// Requests for records that failed.
     pub fetch_errors: u64,
+    /// Requests for the ends of logs that brokers have answered.
+    pub end_requests: u64,
+    /// Requests for the ends of logs that failed.
+    pub end_errors: u64,
     /// Requests to other nodes.
     pub asked: u64,
     /// Requests to other nodes that got no answer.

@@ -249,6 +249,11 @@ impl SimLog {
         }
     }
 
+    /// Whether a leader is cut off.
+    pub(crate) fn is_isolated(&self) -> bool {
+        self.isolated_at.is_some()
+    }
+
     /// Cuts a leader off. Nodes on its side see nothing new until [`SimLog::heal`].
     pub fn isolate(&mut self) {
         self.isolated_at.get_or_insert(self.records.len());

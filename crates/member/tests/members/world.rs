@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ilion_cluster::{Endpoint, FEATURE_LEVEL_MAX, Location};
 use ilion_commitlog::{
-    AppendCallback, AppendError, Capabilities, Envelope, SharedLogs, SharedTail, TailError,
+    AppendCallback, AppendError, Capabilities, EndCallback, Envelope, SharedLogs, SharedTail, TailError,
 };
 use ilion_coordinator::ReadOptions;
 use ilion_engine::{Engine, EngineOptions};
@@ -78,6 +78,10 @@ impl SharedLogs for PoweredLogs {
             Some(()) => done(result.unwrap()),
             None => done(Err(AppendError::Unknown("the power is gone".to_owned()))),
         }
+    }
+
+    fn find_end(&self, log: u32, done: EndCallback) {
+        self.logs.find_end(log, done);
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {

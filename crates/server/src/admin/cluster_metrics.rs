@@ -122,7 +122,7 @@ fn gauges_of(counts: &ClusterCounts) -> [Metric; 6] {
     ]
 }
 
-fn counters_of(counts: &ClusterCounts) -> [Metric; 13] {
+fn counters_of(counts: &ClusterCounts) -> [Metric; 16] {
     [
         (
             "cluster_applied_records",
@@ -170,6 +170,21 @@ fn counters_of(counts: &ClusterCounts) -> [Metric; 13] {
             counts.fetch_errors,
         ),
         (
+            "cluster_log_end_requests",
+            "Requests for the ends of logs that brokers have answered, for reads with a barrier",
+            counts.end_requests,
+        ),
+        (
+            "cluster_log_end_errors",
+            "Requests for the ends of logs that failed",
+            counts.end_errors,
+        ),
+        (
+            "cluster_barriers_appended",
+            "No-ops that were appended for reads, since too few brokers confirmed the end of a log",
+            counts.barriers_appended,
+        ),
+        (
             "cluster_internode_requests",
             "Requests to other nodes",
             counts.asked,
@@ -193,7 +208,7 @@ fn counters_of(counts: &ClusterCounts) -> [Metric; 13] {
 }
 
 fn encode_waits(encoder: &mut DescriptorEncoder<'_>, counts: &ClusterCounts) -> fmt::Result {
-    let help = "Time of a step of read barriers: raise until the log has the no-ops of a read, apply until the node has applied them.";
+    let help = "Time of a step of read barriers: raise until a read knows the ends of its logs, apply until the node has applied all below them.";
     let (unit, histogram) = (Some(&Unit::Seconds), MetricType::Histogram);
     let mut family = encoder.encode_descriptor("cluster_barrier", help, unit, histogram)?;
     let steps = [

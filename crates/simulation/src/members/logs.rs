@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_commitlog::{
-    AppendCallback, AppendError, Capabilities, Delivered, Envelope, Position, SharedLogs, SharedTail,
-    TailError,
+    AppendCallback, AppendError, Capabilities, Delivered, EndCallback, Envelope, Position, SharedLogs,
+    SharedTail, TailError,
 };
 use ilion_env::{Seeded, turns};
 use parking_lot::Mutex;
@@ -18,6 +18,9 @@ use crate::log::{Answer, LogFaults, Side, SimLog, Ticket};
 const RECORD_BYTES_MAX: u32 = 1 << 20;
 /// A delivery has fewer records of a log than this.
 const DELIVERED_MAX: u64 = 12;
+
+/// The end of a log is not known once in this many questions.
+const UNKNOWN_ENDS: u64 = 4;
 
 /// A process: its node and incarnation.
 type Sender = (u32, u32);
@@ -32,12 +35,26 @@ struct Waiting {
     callback: AppendCallback,
 }
 
+/// A question for the end of a log, on its way to the log.
+struct Question {
+    log: u32,
+    way: Arc<Way>,
+    side: Side,
+    callback: EndCallback,
+    /// It does not arrive before this time.
+    due_micros: i64,
+}
+
+/// What a log answers, and to whom.
+enum Reply {
+    Append(Sender, AppendCallback, Answer),
+    End(EndCallback, Option<u64>),
+}
+
 /// The answer of a log on its way to its sender.
 struct Answered {
     log: u32,
-    sender: Sender,
-    callback: AppendCallback,
-    answer: Answer,
+    reply: Reply,
     /// It does not arrive before this time.
     due_micros: i64,
 }
@@ -48,7 +65,8 @@ struct Inner {
     faults: LogFaults,
     logs: BTreeMap<u32, SimLog>,
     waiting: BTreeMap<(u32, Ticket), Waiting>,
-    /// Those of one log to one sender arrive in order.
+    questions: Vec<Question>,
+    /// Those of one log to one sender of records arrive in order.
     answered: Vec<Answered>,
     now_micros: i64,
 }
@@ -72,13 +90,35 @@ impl Inner {
                 let due_micros = late.unwrap_or(i64::MIN);
                 self.answered.push(Answered {
                     log: number,
-                    sender: waiting.sender,
-                    callback: waiting.callback,
-                    answer,
+                    reply: Reply::Append(waiting.sender, waiting.callback, answer),
                     due_micros,
                 });
             }
         }
+    }
+
+    /// Delivers one of the questions for ends that can arrive now. Returns false if there are none.
+    fn deliver_question(&mut self) -> bool {
+        let due = self.questions.iter().enumerate();
+        let due = due.filter(|(_, question)| question.due_micros <= self.now_micros);
+        let due: Vec<usize> = due.map(|(index, _)| index).collect();
+        let chosen = self.random.below(due.len() as u64) as usize;
+        let Some(index) = due.get(chosen) else {
+            return false;
+        };
+        let question = self.questions.remove(*index);
+        let is_unknown = self.random.one_in(UNKNOWN_ENDS);
+        let log = self.log(question.log);
+        // A leader that was cut off is not confirmed.
+        let is_confirmed = question.side == Side::Majority || !log.is_isolated();
+        let end = (is_confirmed && !is_unknown).then(|| log.end(Side::Majority).segment.0);
+        let late = self.late_until(&question.way.late_answers);
+        self.answered.push(Answered {
+            log: question.log,
+            reply: Reply::End(question.callback, end),
+            due_micros: late.unwrap_or(i64::MIN),
+        });
+        true
     }
 
     /// Until when something is late; `None` if it is not. One in this many is, none if that is 0.
@@ -93,7 +133,10 @@ impl Inner {
     fn take_answer(&mut self) -> Option<Answered> {
         let mut behind = BTreeSet::new();
         let firsts = self.answered.iter().enumerate();
-        let firsts = firsts.filter(|(_, answered)| behind.insert((answered.log, answered.sender)));
+        let firsts = firsts.filter(|(_, answered)| match answered.reply {
+            Reply::Append(sender, ..) => behind.insert((answered.log, sender)),
+            Reply::End(..) => true,
+        });
         let due = firsts.filter(|(_, answered)| answered.due_micros <= self.now_micros);
         let due: Vec<usize> = due.map(|(index, _)| index).collect();
         let chosen = self.random.below(due.len() as u64) as usize;
@@ -117,6 +160,7 @@ impl ClusterLogs {
             },
             logs: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            questions: Vec::new(),
             answered: Vec::new(),
             now_micros,
         })))
@@ -138,6 +182,9 @@ impl ClusterLogs {
     pub fn step(&self) -> bool {
         let arrived = {
             let mut inner = self.0.lock();
+            if inner.random.one_in(2) && inner.deliver_question() {
+                return true;
+            }
             let busy = inner.logs.iter().filter(|(_, log)| log.is_busy());
             let busy: Vec<u32> = busy.map(|(number, _)| *number).collect();
             let chosen = inner.random.below(busy.len() as u64) as usize;
@@ -149,14 +196,19 @@ impl ClusterLogs {
             }
             arrived
         };
-        let Some(Answered { callback, answer, .. }) = arrived else {
-            return false;
+        let Some(Answered { reply, .. }) = arrived else {
+            return self.0.lock().deliver_question();
         };
         // Called without the lock: it may append again.
-        callback(match answer {
-            Answer::Acknowledged(position) => Ok(position.segment.0 - 1),
-            Answer::Unknown => Err(AppendError::Unknown("no answer".to_owned())),
-        });
+        match reply {
+            Reply::Append(_, callback, Answer::Acknowledged(position)) => {
+                callback(Ok(position.segment.0 - 1))
+            }
+            Reply::Append(_, callback, Answer::Unknown) => {
+                callback(Err(AppendError::Unknown("no answer".to_owned())));
+            }
+            Reply::End(callback, end) => callback(end),
+        }
         true
     }
 
@@ -262,6 +314,21 @@ impl SharedLogs for NodeLogs {
             callback: done,
         };
         inner.waiting.insert((envelope.tablet, ticket), waiting);
+    }
+
+    fn find_end(&self, log: u32, done: EndCallback) {
+        if !self.has_power() {
+            return done(None);
+        }
+        let mut inner = self.logs.0.lock();
+        let due_micros = inner.late_until(&self.way.late_requests).unwrap_or(i64::MIN);
+        inner.questions.push(Question {
+            log,
+            way: self.way.clone(),
+            side: self.side(),
+            callback: done,
+            due_micros,
+        });
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {

@@ -33,8 +33,28 @@ struct Log {
     epoch: i32,
 }
 
+/// What a broker knows of a partition.
+#[derive(Clone, Copy)]
+struct Known {
+    leader: usize,
+    epoch: i32,
+    end: i64,
+}
+
+impl Log {
+    fn known(&self) -> Known {
+        Known {
+            leader: self.leader,
+            epoch: self.epoch,
+            end: self.end,
+        }
+    }
+}
+
 struct State {
     logs: BTreeMap<(String, i32), Log>,
+    /// Brokers that hear nothing from the others, with what they knew before.
+    cut_off: BTreeMap<usize, BTreeMap<(String, i32), Known>>,
     settings: BTreeMap<String, BTreeMap<String, String>>,
     mode: Mode,
     /// Brokers that close each connection, and are in no answer.
@@ -66,6 +86,7 @@ impl Brokers {
         let brokers = Arc::new(Self {
             state: Mutex::new(State {
                 logs: BTreeMap::new(),
+                cut_off: BTreeMap::new(),
                 settings: BTreeMap::new(),
                 mode: Mode::Good,
                 down: BTreeSet::new(),
@@ -121,6 +142,19 @@ impl Brokers {
             false => silent.remove(&broker),
         };
         self.appended.notify_all();
+    }
+
+    /// From now on a broker answers clients, but hears nothing from the other brokers.
+    pub fn cut_off(&self, broker: usize) {
+        let mut state = self.state.lock();
+        let logs = state.logs.iter();
+        let known = logs.map(|(name, log)| (name.clone(), log.known())).collect();
+        state.cut_off.insert(broker, known);
+    }
+
+    /// A broker that was cut off learns what it has missed.
+    pub fn heal(&self, broker: usize) {
+        self.state.lock().cut_off.remove(&broker);
     }
 
     /// Has the brokers answer so many requests for settings as if they did not know the topics yet.
@@ -210,7 +244,7 @@ impl Brokers {
             ApiVersions::KEY => versions().encode(&mut out),
             Metadata::KEY => {
                 let asked = Metadata::decode(&mut input).unwrap();
-                state.metadata(&asked, &self.ports).encode(&mut out);
+                state.metadata(broker, &asked, &self.ports).encode(&mut out);
             }
             CreateTopics::KEY => {
                 let asked = CreateTopics::decode(&mut input).unwrap();
@@ -243,7 +277,7 @@ impl Brokers {
             }
             ListOffsets::KEY => {
                 let asked = ListOffsets::decode(&mut input).unwrap();
-                state.offsets(&asked).encode(&mut out);
+                state.offsets(broker, &asked).encode(&mut out);
             }
             DeleteRecords::KEY => {
                 let asked = DeleteRecords::decode(&mut input).unwrap();
@@ -297,18 +331,25 @@ impl State {
         base_offset
     }
 
-    fn metadata(&self, asked: &Metadata, ports: &[u16]) -> MetadataAnswer {
+    /// What a broker knows of a partition.
+    fn known(&self, broker: usize, name: &(String, i32)) -> Known {
+        let frozen = self.cut_off.get(&broker).and_then(|known| known.get(name));
+        frozen.copied().unwrap_or_else(|| self.logs[name].known())
+    }
+
+    fn metadata(&self, broker: usize, asked: &Metadata, ports: &[u16]) -> MetadataAnswer {
         let up = ports
             .iter()
             .enumerate()
             .filter(|(index, _)| !self.down.contains(index));
         let topic = |name: &String| {
             let partitions = self.logs.iter().filter(|((topic, _), _)| topic == name);
+            let partitions = partitions.map(|(name, _)| (name.1, self.known(broker, name)));
             let partitions: Vec<MetadataPartition> = partitions
-                .map(|((_, index), log)| MetadataPartition {
-                    index: *index,
-                    leader: i32::try_from(log.leader).unwrap(),
-                    leader_epoch: log.epoch,
+                .map(|(index, known)| MetadataPartition {
+                    index,
+                    leader: i32::try_from(known.leader).unwrap(),
+                    leader_epoch: known.epoch,
                     replicas: (0..i32::try_from(ports.len()).unwrap()).collect(),
                     ..MetadataPartition::default()
                 })
@@ -415,10 +456,10 @@ impl State {
             let mut partitions = Vec::new();
             for partition in &topic.partitions {
                 let is_led = self.log(&topic.name, partition.index).leader == broker;
-                let error = if is_led {
-                    error
-                } else {
-                    codes::NOT_LEADER_OR_FOLLOWER
+                let error = match is_led {
+                    _ if self.cut_off.contains_key(&broker) => codes::NOT_ENOUGH_REPLICAS,
+                    true => error,
+                    false => codes::NOT_LEADER_OR_FOLLOWER,
                 };
                 let base_offset = match error {
                     codes::NONE => self.append(&topic.name, partition.index, &partition.records),
@@ -478,19 +519,31 @@ impl State {
         (answer, has_news)
     }
 
-    fn offsets(&mut self, asked: &ListOffsets) -> ListedOffsets {
+    fn offsets(&mut self, broker: usize, asked: &ListOffsets) -> ListedOffsets {
         let mut answer = ListedOffsets::default();
         for topic in &asked.topics {
             let mut partitions = Vec::new();
             for partition in &topic.partitions {
+                let known = self.known(broker, &(topic.name.clone(), partition.index));
                 let log = self.log(&topic.name, partition.index);
+                let error = match partition.current_leader_epoch {
+                    epoch if (0..known.epoch).contains(&epoch) => codes::FENCED_LEADER_EPOCH,
+                    epoch if epoch > known.epoch => codes::UNKNOWN_LEADER_EPOCH,
+                    _ if asked.replica_id != ANYBODY && known.leader != broker => {
+                        codes::NOT_LEADER_OR_FOLLOWER
+                    }
+                    _ => codes::NONE,
+                };
                 partitions.push(ListedOffsetsPartition {
                     index: partition.index,
+                    error,
                     offset: match partition.timestamp {
+                        _ if error != codes::NONE => -1,
                         EARLIEST => log.start,
-                        LATEST => log.end,
+                        LATEST => known.end,
                         other => panic!("timestamp {other}"),
                     },
+                    leader_epoch: known.epoch,
                     ..ListedOffsetsPartition::default()
                 });
             }
