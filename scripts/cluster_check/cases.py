@@ -81,6 +81,11 @@ def leader_hidden(world, seconds):
     cut("hide", world, seconds)
 
 
+def leader_parted(world, seconds):
+    """For 10 s a broker that leads logs reaches no other broker, but nodes reach it: it does not know that another one leads now."""
+    cut("part", world, seconds)
+
+
 def cut(kind, world, seconds):
     """Cuts links to the broker that leads most logs. What was sent meanwhile arrives later."""
     rest = max(seconds - PAUSE_SECS, 4)
@@ -327,7 +332,7 @@ def wait_until_down(world, node):
 
 
 # They need proxies in front of the brokers.
-OF_LINKS = {"leader-isolated", "leader-hidden"}
+OF_LINKS = {"leader-isolated", "leader-hidden", "leader-parted"}
 
 # In this order: the last ones change who is a member.
 CASES = {
@@ -339,6 +344,7 @@ CASES = {
     "broker-paused": broker_paused,
     "leader-isolated": leader_isolated,
     "leader-hidden": leader_hidden,
+    "leader-parted": leader_parted,
     "broker-wiped": broker_wiped,
     "rolling-restart": rolling_restart,
     "ddl-storm": ddl_storm,

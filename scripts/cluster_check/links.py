@@ -3,7 +3,7 @@
 A connection is of a broker or of a node: of the process that has opened it. What was sent while a link was cut arrives when it is healed,
 as with TCP over a network that loses packets. The program has its links as arguments (PORT:TARGET-PORT:BROKER), and reads commands from its
 input, a line each: "process BROKER PID" names the process of a broker, "isolate BROKER" cuts it off from nodes and other brokers, "hide
-BROKER" from nodes only, "heal" ends that. It answers each with a line.
+BROKER" from nodes only, "part BROKER" from other brokers only, "heal" ends that. It answers each with a line.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 PART_BYTES = 1 << 16
-CUTS = ("isolate", "hide")
+CUTS = ("isolate", "hide", "part")
 ESTABLISHED = "01"
 # Columns of /proc/net/tcp.
 LOCAL, REMOTE, STATE, INODE = 1, 2, 3, 9
@@ -48,6 +48,8 @@ def is_cut(cut, source, target):
     kind, broker = cut
     if kind == "hide":
         return source is None and target == broker
+    if kind == "part" and source is None:
+        return False
     return broker in (source, target)
 
 

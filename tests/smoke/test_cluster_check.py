@@ -144,6 +144,7 @@ NODE = None
         (None, []),
         (("isolate", 2), [(NODE, 2), (1, 2), (2, 1)]),
         (("hide", 2), [(NODE, 2)]),
+        (("part", 2), [(1, 2), (2, 1)]),
     ],
 )
 def test_links_of_a_broker_are_cut(cut, links):

@@ -19,7 +19,19 @@ pub trait Barriers: Send + Sync {
     /// # Errors
     /// See [`BarrierError`].
     fn wait_applied(&self, reached: &[TabletPosition], deadline_nanos: u64) -> Result<(), BarrierError>;
+
+    /// Raises a barrier for one tablet, and calls back when this node has applied it. The caller may wait in the call.
+    fn on_applied(&self, tablet: u32, deadline_nanos: u64, done: AppliedCallback) {
+        let raised = self.raise(&[tablet], deadline_nanos);
+        done(raised.map(|reached| self.wait_applied(&reached, deadline_nanos)));
+    }
 }
+
+/// What came of a barrier: the outer result is that of [`Barriers::raise`], the inner one that of [`Barriers::wait_applied`].
+pub type Applied = Result<Result<(), BarrierError>, BarrierError>;
+
+/// Called once, on any thread.
+pub type AppliedCallback = Box<dyn FnOnce(Applied) + Send>;
 
 /// Why a barrier failed. The read must not be answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

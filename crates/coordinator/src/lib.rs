@@ -61,7 +61,7 @@ pub mod testing;
 mod writes;
 
 pub use answer::{Answer, ReplicaError, decode_answer, encode_answer};
-pub use barriers::{BarrierError, Barriers};
+pub use barriers::{Applied, AppliedCallback, BarrierError, Barriers};
 pub use client::{Pending, ReplicaClient};
 pub use command::{PageSize, Read, ReadCommand, Resume, SearchFrom};
 pub use filter::NamedFilter;

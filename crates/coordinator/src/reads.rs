@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ilion_cluster::{Node, Strategy};
 use ilion_engine::TabletPosition;
-use ilion_env::patience;
+use ilion_env::{parking, patience};
 use ilion_query::{Store, StoreError, Wanted};
 use ilion_rows::{KeyRange, ReadError};
 use ilion_schema::{TableId, TableSchema, is_system_keyspace};
@@ -15,7 +15,7 @@ use ilion_types::Partitioner;
 use parking_lot::Mutex;
 
 use crate::answer::{Answer, ReplicaError, TIMED_OUT};
-use crate::barriers::BarrierError;
+use crate::barriers::{Applied, BarrierError};
 use crate::client::{Pending, ReplicaClient};
 use crate::command::{PageSize, Read, ReadCommand};
 use crate::level::Level;
@@ -207,16 +207,33 @@ impl Reads {
         if reached.is_empty() {
             return Ok(Ok(()));
         }
-        let waited = self
-            .shared
-            .replica
-            .barriers
-            .wait_applied(&reached, self.deadline_nanos());
-        match waited {
-            Ok(()) => Ok(Ok(())),
-            Err(BarrierError::Unavailable(reason)) => Ok(Err(ReplicaError::Refused(reason))),
-            Err(BarrierError::TimedOut) => Err(ReadError::Aborted(TIMED_OUT)),
+        let barriers = &self.shared.replica.barriers;
+        of_applied(barriers.wait_applied(&reached, self.deadline_nanos()))
+    }
+
+    /// As [`Self::wait_here`], for one tablet. If the request can be parked, its thread does not wait: the error then ends only this
+    /// attempt, and the next one finds what came of the barrier.
+    pub fn wait_here_parked(
+        &self,
+        table: &TableSchema,
+        tablet: u32,
+    ) -> Result<Result<(), ReplicaError>, ReadError> {
+        if !self.has_barrier(table) {
+            return Ok(Ok(()));
         }
+        let outcome = parking::outcome::<(u32, Applied)>().filter(|(of, _)| *of == tablet);
+        if let Some((_, applied)) = outcome {
+            return of_applied(applied.map_err(|error| self.of_barrier(error, table, &[tablet]))?);
+        }
+        if !parking::may_wait() {
+            return self.wait_here(table, tablet..tablet + 1);
+        }
+        let (barriers, deadline_nanos) = (self.shared.replica.barriers.clone(), self.deadline_nanos());
+        parking::wait_for(move |done| {
+            let applied = move |applied: Applied| done(Box::new((tablet, applied)));
+            barriers.on_applied(tablet, deadline_nanos, Box::new(applied));
+        });
+        Err(ReadError::Aborted(TIMED_OUT))
     }
 
     fn of_barrier(&self, error: BarrierError, table: &TableSchema, tablets: &[u32]) -> ReadError {
@@ -315,6 +332,14 @@ struct Here {
 impl Pending for Here {
     fn wait(self: Box<Self>, _deadline_nanos: u64) -> Result<Answer, ReplicaError> {
         self.shared.replica.serve(&self.command)
+    }
+}
+
+fn of_applied(applied: Result<(), BarrierError>) -> Result<Result<(), ReplicaError>, ReadError> {
+    match applied {
+        Ok(()) => Ok(Ok(())),
+        Err(BarrierError::Unavailable(reason)) => Ok(Err(ReplicaError::Refused(reason))),
+        Err(BarrierError::TimedOut) => Err(ReadError::Aborted(TIMED_OUT)),
     }
 }
 

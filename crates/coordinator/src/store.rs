@@ -154,7 +154,7 @@ impl Store for ClusterStore {
             return Ok(Box::new(self.cursor(table, Span::Partition(key.clone()), filter)));
         }
         if let Some(tablet) = tablet_of(key, topology.tablets())
-            && let Err(refused) = self.reads.wait_here(table, tablet..tablet + 1)?
+            && let Err(refused) = self.reads.wait_here_parked(table, tablet)?
         {
             let (node, mut failures) = (self.reads.shared.membership().node(), Failures::new());
             self.reads.lose(&mut failures, node, topology.versions(), refused);

@@ -80,7 +80,7 @@ mod tests {
     use std::sync::{Arc, mpsc};
 
     use super::*;
-    use crate::parking::{Attempt, Given, attempt, may_park, read_exact_at};
+    use crate::parking::{Attempt, Given, Parks, attempt, may_park, read_exact_at};
     use crate::{Env, FaultEnv, ReadFile, RealEnv};
 
     const WORDS: u64 = 2_000;
@@ -107,9 +107,9 @@ mod tests {
                 sender.send(read).unwrap();
             }
         }));
-        let park = |number| match attempt(Given::default(), || word(file, number)) {
+        let park = |number| match attempt(Given::default(), Parks::All, || word(file, number)) {
             Attempt::Waits(waiting) => (number, waiting),
-            Attempt::Done(done) => panic!("{done:?} was read at once"),
+            other => panic!("{other:?}, and not a read from the disk"),
         };
         let numbers: Vec<u64> = (0..=WORDS).collect();
         for some in numbers.chunks(7) {
@@ -119,7 +119,7 @@ mod tests {
         let mut seen: Vec<u64> = read
             .iter()
             .map(|(number, given)| {
-                let Attempt::Done(result) = attempt(given, || word(file, number)) else {
+                let Attempt::Done(result) = attempt(given, Parks::All, || word(file, number)) else {
                     panic!("word {number} was read already");
                 };
                 match result {

@@ -1,13 +1,15 @@
-//! Requests that do not hold a thread while they wait for the disk.
+//! Requests that do not hold a thread while they wait for the disk, or for an event.
 //!
 //! ```text
 //! attempt(given: none) --reads a chunk that is not in memory--> Attempt::Waits(Waiting) --DiskReads--> Given
-//! attempt(given)       --the same read takes its bytes from `given`--> Attempt::Done(result)
+//! attempt(given: none) --calls `wait_for`--> Attempt::WaitsFor(Event) --its outcome--> Given
+//! attempt(given)       --the same read takes its bytes from `given`, `outcome` takes that of the event--> Attempt::Done(result)
 //! ```
-//! A request that needs bytes from the disk fails with an error that only [`attempt`] sees. It is executed again, from its beginning,
-//! when the bytes were read. So only a request that changes nothing before its last read may be parked: a reader declares this by
-//! [`may_park`].
+//! A request that needs bytes from the disk, or an event, fails with an error that only [`attempt`] sees. It is executed again, from its
+//! beginning, when the bytes were read, or the event has happened. So only a request that changes nothing before its last read may be
+//! parked: a reader declares this by [`may_park`]. A request waits for at most one event, and before its first read.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
@@ -29,6 +31,43 @@ pub enum Attempt<T> {
     Done(T),
     /// The request waits for bytes from the disk. The result of this execution is dropped.
     Waits(Waiting),
+    /// The request waits for an event. The result of this execution is dropped.
+    WaitsFor(Event),
+}
+
+/// What an attempt may wait for without its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parks {
+    /// Events only: reads from the disk wait on the thread.
+    Events,
+    /// Events and reads from the disk.
+    All,
+}
+
+/// What happened, for [`outcome`].
+pub type Outcome = Box<dyn Any + Send>;
+
+/// Begins what a request waits for. It calls back once, on any thread.
+type Begin = Box<dyn FnOnce(Box<dyn FnOnce(Outcome) + Send>) + Send>;
+
+/// An event that a request waits for; nothing has begun yet.
+pub struct Event(Begin);
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an event")
+    }
+}
+
+impl Event {
+    /// Begins it, and calls back with what the next attempt is given.
+    pub fn begin(self, done: impl FnOnce(Given) + Send + 'static) {
+        let given = |outcome| Given {
+            outcome: Some(outcome),
+            ..Given::default()
+        };
+        (self.0)(Box::new(move |outcome| done(given(outcome))));
+    }
 }
 
 /// The bytes that a request waits for.
@@ -52,16 +91,19 @@ impl std::fmt::Debug for Waiting {
     }
 }
 
-/// The bytes that a request has waited for.
+/// What a request has waited for.
 #[derive(Default)]
-pub struct Given(Vec<DoneRead>);
+pub struct Given {
+    reads: Vec<DoneRead>,
+    outcome: Option<Outcome>,
+}
 
 /// Receives requests with the bytes that they waited for, several at once.
 pub type OnRead<T> = Box<dyn Fn(Vec<(T, Given)>) + Send + Sync>;
 
 impl std::fmt::Debug for Given {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} reads", self.0.len())
+        write!(f, "{} reads", self.reads.len())
     }
 }
 
@@ -83,39 +125,71 @@ impl Waiting {
     }
 
     pub(crate) fn done(self, bytes: Result<Vec<u8>>, began: Instant) -> Given {
-        let Given(mut reads) = self.given;
-        reads.push(DoneRead {
+        let mut given = self.given;
+        given.reads.push(DoneRead {
             file: self.file,
             offset: self.offset,
             bytes,
             nanos: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
             is_charged: false,
         });
-        Given(reads)
+        given
     }
 }
 
 thread_local! {
-    /// True during an attempt.
-    static IS_ATTEMPT: Cell<bool> = const { Cell::new(false) };
+    /// What the current attempt may wait for without this thread.
+    static PARKS: Cell<Option<Parks>> = const { Cell::new(None) };
     /// True if a reader has declared that its work may be executed again.
     static MAY_PARK: Cell<bool> = const { Cell::new(false) };
     static GIVEN: RefCell<Vec<DoneRead>> = const { RefCell::new(Vec::new()) };
+    static OUTCOME: Cell<Option<Outcome>> = const { Cell::new(None) };
     static WAITING: RefCell<Option<Waiting>> = const { RefCell::new(None) };
+    static EVENT: Cell<Option<Event>> = const { Cell::new(None) };
 }
 
 /// Executes a request. It may be parked where [`may_park`] allows that.
-pub fn attempt<T>(given: Given, execute: impl FnOnce() -> T) -> Attempt<T> {
-    let is_last = given.0.len() >= ATTEMPTS_MAX;
-    GIVEN.set(given.0);
-    IS_ATTEMPT.set(!is_last);
+pub fn attempt<T>(given: Given, parks: Parks, execute: impl FnOnce() -> T) -> Attempt<T> {
+    let is_last = given.reads.len() >= ATTEMPTS_MAX;
+    GIVEN.set(given.reads);
+    OUTCOME.set(given.outcome);
+    PARKS.set(Some(parks).filter(|_| !is_last));
     let result = execute();
-    IS_ATTEMPT.set(false);
-    let given = Given(GIVEN.take());
+    PARKS.set(None);
+    let given = Given {
+        reads: GIVEN.take(),
+        outcome: OUTCOME.take(),
+    };
+    if let Some(event) = EVENT.take() {
+        return Attempt::WaitsFor(event);
+    }
     match WAITING.take() {
         Some(waiting) => Attempt::Waits(Waiting { given, ..waiting }),
         None => Attempt::Done(result),
     }
+}
+
+/// True if the request may be parked for an event: then the caller calls [`wait_for`], and fails.
+pub fn may_wait() -> bool {
+    let has_waited = with_outcome(|outcome| outcome.is_some()) || is_again();
+    MAY_PARK.get() && PARKS.get().is_some() && !has_waited && !crate::trace::is_on()
+}
+
+/// Ends this attempt: the next one is executed when the event has happened. Requires [`may_wait`].
+pub fn wait_for(begin: impl FnOnce(Box<dyn FnOnce(Outcome) + Send>) + Send + 'static) {
+    EVENT.set(Some(Event(Box::new(begin))));
+}
+
+/// What came of the event that this request has waited for, if it did and this is its type. Every attempt after that gets it.
+pub fn outcome<T: Clone + 'static>() -> Option<T> {
+    with_outcome(|outcome| outcome.and_then(|outcome| outcome.downcast_ref().cloned()))
+}
+
+fn with_outcome<T>(look: impl FnOnce(Option<&Outcome>) -> T) -> T {
+    let outcome = OUTCOME.take();
+    let seen = look(outcome.as_ref());
+    OUTCOME.set(outcome);
+    seen
 }
 
 /// Declares that this thread's work may be executed again from its beginning, until the scope is dropped.
@@ -123,7 +197,7 @@ pub fn may_park() -> ThreadFlag {
     ThreadFlag::set(&MAY_PARK)
 }
 
-/// True if this thread executes a request again.
+/// True if this thread executes a request again that has read before.
 pub fn is_again() -> bool {
     GIVEN.with_borrow(|given| !given.is_empty())
 }
@@ -137,7 +211,7 @@ pub fn read_exact_at(file: &Arc<dyn ReadFile>, offset: u64, into: &mut [u8]) -> 
     if let Some(read) = take_given(file, offset, into) {
         return read;
     }
-    if !IS_ATTEMPT.get() {
+    if PARKS.get() != Some(Parks::All) {
         return file.read_exact_at(offset, into);
     }
     // A request that already waits for bytes is ending: it will repeat its current reads later.
@@ -187,6 +261,7 @@ fn take_given(file: &Arc<dyn ReadFile>, offset: u64, into: &mut [u8]) -> Option<
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::mpsc;
 
     use super::*;
     use crate::{Env, FaultEnv, MemEnv};
@@ -215,9 +290,14 @@ mod tests {
         let (mut given, mut attempts) = (Given::default(), 0);
         loop {
             attempts += 1;
-            match attempt(given, &mut execute) {
+            match attempt(given, Parks::All, &mut execute) {
                 Attempt::Done(result) => return (result, attempts),
                 Attempt::Waits(waiting) => given = waiting.read(),
+                Attempt::WaitsFor(event) => {
+                    let (sender, receiver) = mpsc::channel();
+                    event.begin(move |outcome| sender.send(outcome).unwrap());
+                    given = receiver.recv().unwrap();
+                }
             }
         }
     }
@@ -269,5 +349,40 @@ mod tests {
             io::Error::from_raw_os_error(5).kind()
         );
         assert_eq!(attempts, 2);
+    }
+    /// Waits for an event whose outcome is 7, and then reads.
+    fn sum_after_event(file: &Arc<dyn ReadFile>, offsets: &[u64]) -> Result<u64> {
+        let _may_park = may_park();
+        let seven = match outcome::<u64>() {
+            Some(seven) => seven,
+            None if may_wait() => {
+                wait_for(|done| done(Box::new(7_u64)));
+                return Err(Error::new(
+                    "wait",
+                    Path::new("/"),
+                    io::ErrorKind::WouldBlock.into(),
+                ));
+            }
+            None => 0,
+        };
+        sum_of(file, offsets).map(|sum| sum + seven)
+    }
+
+    #[test]
+    fn a_request_waits_for_one_event_and_then_for_the_disk() {
+        let (_env, file) = cold_file();
+        let (sum, attempts) = until_done(|| sum_after_event(&file, &[10, 20]));
+        assert_eq!((sum.unwrap(), attempts), (37, 4));
+        assert_eq!(
+            sum_after_event(&file, &[10]).unwrap(),
+            10,
+            "outside of an attempt"
+        );
+        let only_events = attempt(Given::default(), Parks::Events, || sum_of(&file, &[10]));
+        assert!(matches!(only_events, Attempt::Done(Ok(10))), "{only_events:?}");
+        crate::trace::begin();
+        let (_, attempts) = until_done(|| sum_after_event(&file, &[10]));
+        crate::trace::finish();
+        assert_eq!(attempts, 1, "a trace shows each wait");
     }
 }

@@ -5,6 +5,7 @@
 //! kafka_log tail URL [name=value]..   > delivered        a line each: log offset node seq
 //! kafka_log delete URL log=N below=OFFSET
 //! kafka_log latency URL [name=value]..                   from acknowledgement to delivery in one process
+//! kafka_log ask URL [name=value]..                       for each line of its input: append LOG, or end LOG; a line each: a number or none
 //! ```
 //! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs`
 //! (ends then), `until=stdin` (an append or a tail goes on at least until its standard input ends), `in-flight` (64), `bytes` (of a body,
@@ -75,7 +76,7 @@ impl Settings {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [verb, url, settings @ ..] = &arguments[..] else {
-        panic!("kafka_log append|tail|delete|latency URL [name=value]..");
+        panic!("kafka_log append|tail|delete|latency|ask URL [name=value]..");
     };
     let settings = Settings(
         settings
@@ -112,6 +113,7 @@ fn main() {
             }
         }
         "latency" => latency(&logs, &settings),
+        "ask" => ask(&logs, &settings),
         other => panic!("{other} is no verb"),
     }
 }
@@ -350,4 +352,37 @@ fn latency(logs: &KafkaLogs, settings: &Settings) {
         latencies.len(),
         percentiles(&mut latencies)
     );
+}
+
+/// Answers questions one by one: the offset of a record that is appended, or the end of a log.
+fn ask(logs: &KafkaLogs, settings: &Settings) {
+    let node = u32::try_from(settings.number("node", 1)).unwrap();
+    for (seq, question) in (1..).zip(std::io::stdin().lines()) {
+        let question = question.unwrap();
+        let (verb, log) = question.split_once(' ').expect("append LOG or end LOG");
+        let tablet: u32 = log.parse().expect("the number of a log");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        match verb {
+            "append" => {
+                let origin = Origin {
+                    node,
+                    incarnation: 1,
+                    seq,
+                };
+                let envelope = Envelope {
+                    tablet,
+                    origin,
+                    ..Envelope::mutation(b"body")
+                };
+                let done = move |outcome: Result<u64, AppendError>| sender.send(outcome.ok()).unwrap();
+                logs.append(&envelope, Box::new(done));
+            }
+            "end" => logs.find_end(tablet, Box::new(move |end| sender.send(end).unwrap())),
+            other => panic!("{other} is no question"),
+        }
+        match receiver.recv().unwrap() {
+            Some(number) => println!("{number}"),
+            None => println!("none"),
+        }
+    }
 }

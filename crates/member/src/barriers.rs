@@ -7,25 +7,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, Sender as Channel, bounded, unbounded};
+use crossbeam_channel::{Receiver, bounded, unbounded};
 use ilion_commitlog::{AppendError, Kind};
-use ilion_coordinator::{BarrierError, Barriers};
+use ilion_coordinator::{AppliedCallback, BarrierError, Barriers};
 use ilion_engine::TabletPosition;
 use parking_lot::Mutex;
 
 use crate::facts::{Counting, WaitHistogram, add_one};
+use crate::pending::PendingRead;
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
 use crate::waiting::receive_until;
 
 type Raised = Result<u64, BarrierError>;
+/// Called once, on any thread.
+type RaisedCallback = Box<dyn FnOnce(Raised) + Send>;
 
 /// A question for the end of a tablet's log that is on its way, and the reads that came after it was sent: they need the next one.
 #[derive(Default)]
 struct Flight {
-    waiting: Vec<Channel<Raised>>,
-    next: Vec<Channel<Raised>>,
+    waiting: Vec<RaisedCallback>,
+    next: Vec<RaisedCallback>,
 }
 
 /// The barriers of a node.
@@ -50,23 +53,35 @@ impl LogBarriers {
         }
     }
 
-    /// The offset of a record that is not below any that was acknowledged before this call.
-    fn raise_one(&self, tablet: u32, ends_nanos: u64) -> Receiver<Raised> {
-        let (sender, receiver) = bounded(1);
+    /// Calls back with the offset of a record that is not below any that was acknowledged before this call.
+    fn raise_one(&self, tablet: u32, ends_nanos: u64, raised: RaisedCallback) {
         {
             let mut flights = self.flights.lock();
             if let Some(flight) = flights.get_mut(&tablet) {
-                flight.next.push(sender);
-                return receiver;
+                return flight.next.push(raised);
             }
             let flight = Flight {
-                waiting: vec![sender],
+                waiting: vec![raised],
                 next: Vec::new(),
             };
             flights.insert(tablet, flight);
         }
         ask(&self.shared, &self.flights, tablet, ends_nanos);
-        receiver
+    }
+}
+
+/// Calls back when this node has applied a record of a tablet, at once if it does not follow the tablet.
+fn on_applied(
+    shared: &Shared,
+    position: &TabletPosition,
+    done: impl FnOnce(Result<(), BarrierError>) + Send + 'static,
+) {
+    let applied = |applied: Result<(), NotHere>| {
+        done(applied.map_err(|NotHere(reason)| BarrierError::Unavailable(reason)));
+    };
+    let TabletPosition { tablet, offset } = *position;
+    if let Some(applied) = shared.progress.on_applied(tablet, offset, Box::new(applied)) {
+        applied(Err(NotHere(format!("this node does not follow tablet {tablet}"))));
     }
 }
 
@@ -140,7 +155,7 @@ fn land(
         (landed, has_next)
     };
     for waiting in landed {
-        drop(waiting.send(raised.clone()));
+        waiting(raised.clone());
     }
     if has_next {
         let ends_nanos = shared.now_nanos() + nanos(shared.write_timeout());
@@ -151,10 +166,13 @@ fn land(
 impl Barriers for LogBarriers {
     fn raise(&self, tablets: &[u32], deadline_nanos: u64) -> Result<Vec<TabletPosition>, BarrierError> {
         let _timed = self.timed(|counting| &counting.barriers_raised);
-        let raised: Vec<(u32, Receiver<Raised>)> = tablets
-            .iter()
-            .map(|tablet| (*tablet, self.raise_one(*tablet, deadline_nanos)))
-            .collect();
+        let raise_one = |tablet: &u32| {
+            let (sender, receiver) = bounded(1);
+            let raised = Box::new(move |raised| drop(sender.send(raised)));
+            self.raise_one(*tablet, deadline_nanos, raised);
+            (*tablet, receiver)
+        };
+        let raised: Vec<(u32, Receiver<Raised>)> = tablets.iter().map(raise_one).collect();
         let position = |(tablet, receiver): (u32, Receiver<Raised>)| {
             let offset = receive_until(&self.shared, &receiver, deadline_nanos)
                 .map_err(|_| BarrierError::TimedOut)??;
@@ -168,23 +186,36 @@ impl Barriers for LogBarriers {
         let (sender, receiver) = unbounded();
         for position in reached {
             let sender = sender.clone();
-            let callback = Box::new(move |applied: Result<(), NotHere>| drop(sender.send(applied)));
-            let progress = &self.shared.progress;
-            if progress
-                .on_applied(position.tablet, position.offset, callback)
-                .is_some()
-            {
-                let tablet = position.tablet;
-                return Err(BarrierError::Unavailable(format!(
-                    "this node does not follow tablet {tablet}"
-                )));
-            }
+            on_applied(&self.shared, position, move |applied| drop(sender.send(applied)));
         }
         for _ in reached {
             let applied = receive_until(&self.shared, &receiver, deadline_nanos);
-            let applied = applied.map_err(|_| BarrierError::TimedOut)?;
-            applied.map_err(|NotHere(reason)| BarrierError::Unavailable(reason))?;
+            applied.map_err(|_| BarrierError::TimedOut)??;
         }
         Ok(())
+    }
+
+    fn on_applied(&self, tablet: u32, deadline_nanos: u64, done: AppliedCallback) {
+        let pending = PendingRead::new(done);
+        self.shared.overdue_reads.watch(deadline_nanos, &pending);
+        let (shared, begun_nanos) = (self.shared.clone(), self.shared.now_nanos());
+        let raised = move |raised: Raised| {
+            let raised_nanos = shared.now_nanos();
+            let counting = &shared.counting;
+            counting
+                .barriers_raised
+                .count(raised_nanos.saturating_sub(begun_nanos));
+            let offset = match raised {
+                Ok(offset) => offset,
+                Err(error) => return pending.settle(Err(error)),
+            };
+            let of_done = shared.clone();
+            on_applied(&shared, &TabletPosition { tablet, offset }, move |applied| {
+                let waited = of_done.now_nanos().saturating_sub(raised_nanos);
+                of_done.counting.barriers_applied.count(waited);
+                pending.settle(Ok(applied));
+            });
+        };
+        self.raise_one(tablet, deadline_nanos, Box::new(raised));
     }
 }

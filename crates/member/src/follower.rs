@@ -225,7 +225,7 @@ impl Follower {
             }
             Err(error) => self.lose(&error)?,
         }
-        self.shared.overdue.give_up_until(self.shared.now_nanos());
+        self.shared.give_up_overdue();
         self.work()
     }
 

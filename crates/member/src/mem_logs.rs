@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_commitlog::{
@@ -31,6 +32,7 @@ struct Logs {
     faults: Mutex<Option<(LogFaults, Seeded)>>,
     /// Logs that no record reaches.
     cut_off: Mutex<BTreeSet<u32>>,
+    are_ends_hidden: AtomicBool,
 }
 
 /// Faults, each for this many of 1,000 records.
@@ -91,6 +93,11 @@ impl MemLogs {
         *self.logs.cut_off.lock() = logs.into_iter().collect();
     }
 
+    /// Sets whether the ends of the logs are not known from now on.
+    pub fn hide_ends(&self, are_hidden: bool) {
+        self.logs.are_ends_hidden.store(are_hidden, Relaxed);
+    }
+
     /// From now on, no faults happen.
     pub fn go_right(&self) {
         *self.logs.faults.lock() = None;
@@ -149,7 +156,8 @@ impl SharedLogs for MemLogs {
     }
 
     fn find_end(&self, log: u32, done: EndCallback) {
-        let is_known = self.fate(log) == Fate::Appended;
+        let is_hidden = self.logs.are_ends_hidden.load(Relaxed);
+        let is_known = !is_hidden && self.fate(log) == Fate::Appended;
         done(is_known.then(|| self.end(log)));
     }
 

@@ -233,6 +233,7 @@ impl Drop for Closing {
         self.0.cleanings.lock().clear();
         self.0.copies.lock().clear();
         self.0.overdue.close();
+        self.0.overdue_reads.close();
         let listener = self.0.listener.lock().clone();
         if let (Some(listener), true) = (listener, self.0.know(|known| known.has_left)) {
             listener.left();

@@ -1,8 +1,10 @@
-//! [`PendingWrite`]: a write whose records are on their way; [`Overdue`]: those that take too long.
+//! [`PendingWrite`]: a write whose records are on their way; [`PendingRead`]: a read that waits for its barrier; [`Overdue`]: those that
+//! take too long.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
+use ilion_coordinator::{Applied, AppliedCallback, BarrierError};
 use ilion_query::{Acknowledged, AcknowledgedCallback, StoreError};
 use parking_lot::Mutex;
 
@@ -44,9 +46,11 @@ impl PendingWrite {
             finish(state);
         }
     }
+}
 
-    /// Ends the write because its time is over. Records that are settled later change nothing.
-    pub fn give_up(&self) {
+impl GiveUp for PendingWrite {
+    /// Records that are settled later change nothing.
+    fn give_up(&self) {
         let mut state = self.state.lock();
         if !state.is_over {
             state.failure.get_or_insert(StoreError::WriteTimeout {
@@ -56,6 +60,35 @@ impl PendingWrite {
             finish(state);
         }
     }
+}
+
+/// See the module.
+pub(crate) struct PendingRead(Mutex<Option<AppliedCallback>>);
+
+impl PendingRead {
+    pub fn new(done: AppliedCallback) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(done))))
+    }
+
+    /// Ends the wait, once.
+    pub fn settle(&self, applied: Applied) {
+        let done = self.0.lock().take();
+        if let Some(done) = done {
+            done(applied);
+        }
+    }
+}
+
+impl GiveUp for PendingRead {
+    fn give_up(&self) {
+        self.settle(Err(BarrierError::TimedOut));
+    }
+}
+
+/// What ends when its time is over.
+pub(crate) trait GiveUp: Send + Sync {
+    /// Ends it because its time is over.
+    fn give_up(&self);
 }
 
 fn finish(mut state: parking_lot::MutexGuard<'_, State>) {
@@ -83,7 +116,7 @@ impl Acknowledged for PendingWrite {
     }
 }
 
-/// Writes by the time at which they are given up. All wait about equally long, so the first one is over first.
+/// Writes or reads by the time at which they are given up. All wait about equally long, so the first one is over first.
 #[derive(Default)]
 pub(crate) struct Overdue {
     watched: Mutex<Watched>,
@@ -91,38 +124,39 @@ pub(crate) struct Overdue {
 
 #[derive(Default)]
 struct Watched {
-    writes: VecDeque<(u64, Weak<PendingWrite>)>,
-    /// True if no thread gives writes up any more.
+    pending: VecDeque<(u64, Weak<dyn GiveUp>)>,
+    /// True if no thread gives them up any more.
     is_closed: bool,
 }
 
 impl Overdue {
-    /// Gives a write up at this time, unless it is over.
-    pub fn watch(&self, ends_nanos: u64, write: &Arc<PendingWrite>) {
+    /// Gives it up at this time, unless it is over.
+    pub fn watch<T: GiveUp + 'static>(&self, ends_nanos: u64, pending: &Arc<T>) {
         let mut watched = self.watched.lock();
         if watched.is_closed {
             drop(watched);
-            return write.give_up();
+            return pending.give_up();
         }
-        watched.writes.push_back((ends_nanos, Arc::downgrade(write)));
+        let pending: Weak<T> = Arc::downgrade(pending);
+        watched.pending.push_back((ends_nanos, pending));
     }
 
-    /// Gives up all writes, also those that come later: nobody applies records any more.
+    /// Gives up all, also those that come later: nobody applies records any more.
     pub fn close(&self) {
         self.watched.lock().is_closed = true;
         self.give_up_until(u64::MAX);
     }
 
-    /// Gives up the writes whose time is over.
+    /// Gives up those whose time is over.
     pub fn give_up_until(&self, now_nanos: u64) {
         loop {
-            let first = self.watched.lock().writes.pop_front_if(|(ends, write)| {
-                // Most writes have ended long before.
-                *ends <= now_nanos || write.strong_count() == 0
+            let first = self.watched.lock().pending.pop_front_if(|(ends, pending)| {
+                // Most have ended long before.
+                *ends <= now_nanos || pending.strong_count() == 0
             });
             match first {
                 None => return,
-                Some((_, write)) => drop(write.upgrade().map(|write| write.give_up())),
+                Some((_, pending)) => drop(pending.upgrade().map(|pending| pending.give_up())),
             }
         }
     }
@@ -156,6 +190,22 @@ mod tests {
         failed.settle(Err(StoreError::Invalid("no".to_owned())));
         count(&failed, &calls);
         assert_eq!(calls.load(SeqCst), 101);
+    }
+
+    #[test]
+    fn a_read_that_takes_too_long_is_given_up_and_ends_once() {
+        let (seen, overdue) = (Arc::new(Mutex::new(Vec::new())), Overdue::default());
+        let reads = [10, 20].map(|ends| {
+            let seen = seen.clone();
+            let read = PendingRead::new(Box::new(move |applied| seen.lock().push((ends, applied))));
+            overdue.watch(ends, &read);
+            read
+        });
+        reads[1].settle(Ok(Ok(())));
+        overdue.give_up_until(30);
+        reads[0].settle(Ok(Ok(())));
+        let timed_out = Err(BarrierError::TimedOut);
+        assert_eq!(*seen.lock(), [(20, Ok(Ok(()))), (10, timed_out)]);
     }
 
     #[test]

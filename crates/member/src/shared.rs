@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     pub counting: Arc<Counting>,
     /// Writes that are on their way.
     pub overdue: Overdue,
+    /// Reads that wait for their barrier, and not on a thread.
+    pub overdue_reads: Overdue,
     /// Commands of this process that are on their way, by tablet and number.
     pub commands: Mutex<BTreeMap<(u32, u64), CommandChannel>>,
     /// Requests of other nodes to copy tablets.
@@ -112,6 +114,7 @@ impl Shared {
             sender,
             progress: Progress::default(),
             overdue: Overdue::default(),
+            overdue_reads: Overdue::default(),
             commands: Mutex::default(),
             copies: Mutex::default(),
             finished: Mutex::default(),
@@ -135,6 +138,13 @@ impl Shared {
 
     pub fn now_nanos(&self) -> u64 {
         self.env.monotonic_nanos()
+    }
+
+    /// Gives up the writes and reads whose time is over.
+    pub fn give_up_overdue(&self) {
+        let now = self.now_nanos();
+        self.overdue.give_up_until(now);
+        self.overdue_reads.give_up_until(now);
     }
 
     /// The deadline of this thread, or one after `timeout`.

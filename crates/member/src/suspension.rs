@@ -34,8 +34,8 @@ impl Suspension {
             tracing::warn!(%reason, "this node cannot apply the logs for now, and tries again; other replicas answer meanwhile");
             shared.progress.suspend(reason);
         }
-        // No other thread gives writes up, and this one waits here.
-        shared.overdue.give_up_until(now);
+        // No other thread gives them up, and this one waits here.
+        shared.give_up_overdue();
         pause(if self.is_told { RETRY } else { SOON });
     }
 

@@ -10,7 +10,7 @@ use std::thread;
 use crossbeam_channel::bounded;
 use ilion_codec::Rope;
 use ilion_env::cost::{self, Count};
-use ilion_env::parking::{self, Attempt, Given, Waiting};
+use ilion_env::parking::{self, Attempt, Event, Given, Parks, Waiting};
 use ilion_env::{DiskReads, Env, trace};
 use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
 use ilion_query::{Awaited, ClientState, ClusterWrite, LogPosition, StatementWeight};
@@ -59,8 +59,8 @@ pub(crate) struct Worker {
     columns: Columns,
     /// Reads from disk for parked requests; `None` if this worker parks no requests.
     disk: Option<Arc<DiskReads<Parked>>>,
-    /// Whether requests of the current task may be parked.
-    parks: bool,
+    /// What requests of the current task may be parked for; `None` on threads for heavy statements.
+    parks: Option<Parks>,
     /// Requests that wait for the disk, and are not passed on yet.
     parked: Vec<(Parked, Waiting)>,
     /// Counts the costs of statements and the times of requests of this thread.
@@ -82,6 +82,8 @@ enum Attempted {
     Done,
     /// The request waits for the disk. Has the time when a thread first took it, in nanoseconds.
     Waits(u64, Waiting),
+    /// As before, but it waits for an event.
+    WaitsFor(u64, Event),
 }
 
 /// Answers of a task that are not sent yet.
@@ -113,7 +115,7 @@ impl Worker {
     ) -> Self {
         Self {
             disk,
-            parks: false,
+            parks: None,
             parked: Vec::new(),
             counters: Arc::new(Counters {
                 clock: executor.env.clone(),
@@ -140,7 +142,11 @@ impl Worker {
         };
         let mut answers = Answers::default();
         let may_wait = self.disk.as_ref().and_then(|_| self.queues.may_wait(&work));
-        self.parks = self.disk.is_some() && may_wait.is_none();
+        self.parks = match self.pool {
+            StatementWeight::Point if self.disk.is_some() && may_wait.is_none() => Some(Parks::All),
+            StatementWeight::Point => Some(Parks::Events),
+            StatementWeight::Heavy => None,
+        };
         self.follows_nanos = None;
         let mut rest = work.into_iter();
         while let Some(item) = rest.next() {
@@ -191,19 +197,24 @@ impl Worker {
                     received_nanos,
                     begun,
                 };
-                let Attempted::Waits(started_nanos, waiting) =
-                    self.run_frame(session, wire, client, &frame, arrived, answers)
-                else {
-                    return;
-                };
+                let attempted = self.run_frame(session, wire, client, &frame, arrived, answers);
                 let session = session.clone();
-                let parked = Parked {
+                let parked = |started_nanos| Parked {
                     session,
                     frame,
                     received_nanos,
                     started_nanos,
                 };
-                self.parked.push((parked, waiting));
+                match attempted {
+                    Attempted::Done => {}
+                    Attempted::Waits(started_nanos, waiting) => {
+                        self.parked.push((parked(started_nanos), waiting));
+                    }
+                    Attempted::WaitsFor(started_nanos, event) => {
+                        let (parked, queues) = (parked(started_nanos), self.queues.clone());
+                        event.begin(move |given| queues.resume(vec![(parked, given)]));
+                    }
+                }
             }
             Work::Heavy {
                 request,
@@ -291,13 +302,14 @@ impl Worker {
                 )))
             })
         };
-        let attempt = match self.parks && !observed.is_traced() {
-            true => parking::attempt(given, execute),
-            false => Attempt::Done(execute()),
+        let attempt = match self.parks {
+            Some(parks) if !observed.is_traced() => parking::attempt(given, parks, execute),
+            _ => Attempt::Done(execute()),
         };
         let mut answered = match attempt {
             Attempt::Done(answered) => answered,
             Attempt::Waits(waiting) => return Attempted::Waits(observed.started_nanos(), waiting),
+            Attempt::WaitsFor(event) => return Attempted::WaitsFor(observed.started_nanos(), event),
         };
         if answered.reply.sets_keyspace() {
             session.change_client(|known| known.state = client.clone());

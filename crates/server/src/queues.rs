@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::session::{Begun, Session, Work};
 
-/// A request that waits for the disk.
+/// A request that waits for the disk, or for an event.
 pub(crate) struct Parked {
     pub session: Arc<Session>,
     pub frame: Frame,
@@ -133,7 +133,7 @@ impl Queues {
         (before < self.sizes.point / 2).then_some(waiting)
     }
 
-    /// Queues requests whose bytes were read.
+    /// Queues requests that have what they waited for.
     pub fn resume(&self, parked: Vec<(Parked, Given)>) {
         let mut tasks: Vec<Task> = Vec::new();
         for (parked, given) in parked {

@@ -1,16 +1,36 @@
 //! Replicas that are late: levels with a barrier see every acknowledged write, others may not.
 
+use std::sync::mpsc;
+
 use ilion_coordinator::testing::Shape;
 use ilion_coordinator::{BarrierError, ReadOptions};
-use ilion_query::{Consistency, Error};
+use ilion_env::parking::{self, Attempt, Given, Parks};
+use ilion_query::{Consistency, Error, QueryProcessor};
 use ilion_rows::random::Dice;
 
-use crate::world::{How, World, run};
+use crate::world::{Answered, How, World, run};
 
 fn at(level: Consistency) -> How {
     How {
         level,
         ..How::default()
+    }
+}
+
+/// Executes a statement as the server does: it is parked while it waits for a barrier. Returns how often it was parked, too.
+fn run_parked(processor: &QueryProcessor, text: &str, how: &How) -> (Result<Answered, Error>, usize) {
+    let (mut given, mut parked) = (Given::default(), 0);
+    loop {
+        match parking::attempt(given, Parks::Events, || run(processor, text, how)) {
+            Attempt::Done(answered) => return (answered, parked),
+            Attempt::WaitsFor(event) => {
+                parked += 1;
+                let (sender, receiver) = mpsc::channel();
+                event.begin(move |given| sender.send(given).unwrap());
+                given = receiver.recv().unwrap();
+            }
+            Attempt::Waits(read) => panic!("{read:?} was to be read without waiting"),
+        }
     }
 }
 
@@ -120,6 +140,57 @@ fn without_a_log_barriers_fail_and_reads_at_one_go_on() {
         };
         assert_eq!(ask(Consistency::QUORUM, text), Err(unavailable));
         assert_eq!(ask(Consistency::ONE, text), Ok(()));
+    }
+}
+
+#[test]
+fn a_read_that_is_parked_for_its_barrier_answers_as_one_that_waits() {
+    let world = world(Some(5));
+    let mut parked = 0;
+    for round in 0..60 {
+        let how = How {
+            timestamp_micros: 10 + round,
+            ..How::default()
+        };
+        let text = format!("INSERT INTO ks.t (k, v) VALUES ({}, {round})", round % 5);
+        world.write(round as usize % 3, &text, &how);
+        let coordinator = &world.coordinators[round as usize % 2];
+        let text = format!("SELECT * FROM ks.t WHERE k = {}", round % 5);
+        let (answered, times) = run_parked(coordinator, &text, &at(Consistency::QUORUM));
+        assert_eq!(answered, run(&world.single, &text, &how), "round {round}");
+        parked += times;
+        let one = run_parked(coordinator, &text, &at(Consistency::ONE));
+        assert_eq!(one.1, 0, "there is no barrier");
+    }
+    assert_eq!(parked, 60, "each read was parked once");
+    let scan = run_parked(
+        &world.coordinators[0],
+        "SELECT * FROM ks.t",
+        &at(Consistency::QUORUM),
+    );
+    assert_eq!(scan.1, 0, "a scan waits on its thread");
+}
+
+#[test]
+fn a_parked_read_fails_as_one_that_waits() {
+    let world = world(None);
+    let text = "SELECT * FROM ks.t WHERE k = 1";
+    let coordinator = &world.coordinators[1];
+    let how = at(Consistency::QUORUM);
+    let reason = "the log has no leader".to_owned();
+    for broken in [BarrierError::TimedOut, BarrierError::Unavailable(reason)] {
+        world.cluster.break_log(Some(broken));
+        let (answered, parked) = run_parked(coordinator, text, &how);
+        assert_eq!(parked, 1);
+        assert!(answered.is_err());
+        assert_eq!(answered, run(coordinator, text, &how));
+    }
+    world.cluster.break_log(None);
+    for left in 1..=3 {
+        world.cluster.leave_tablets(left);
+        let (answered, _) = run_parked(coordinator, text, &how);
+        assert_eq!(answered, run(coordinator, text, &how), "{left} have left");
+        assert_eq!(answered.is_err(), left == 3);
     }
 }
 

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail where the test fails"
 )]
 
+mod barriers;
 mod chaos;
 mod commands;
 mod copies;

@@ -14,10 +14,11 @@ use ilion_commitlog::{
 };
 use ilion_coordinator::ReadOptions;
 use ilion_engine::{Engine, EngineOptions};
+use ilion_env::parking::{self, Attempt, Given, Parks};
 use ilion_env::{CrashRule, Env, MemEnv, RealEnv};
 use ilion_member::{InProcess, JoinError, MemLogs, Member, MemberOptions, NewCluster, Replaced};
 use ilion_query::{
-    Awaited, ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Outcome,
+    Awaited, ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Executed, Outcome,
     QueryOptions, QueryProcessor, Store, Value, Values,
 };
 use uuid::Uuid;
@@ -330,7 +331,7 @@ pub(crate) fn run(
         consistency: level,
         ..ExecuteOptions::default()
     };
-    let executed = processor.query(&mut ClientState::default(), text, &options)?;
+    let executed = execute(processor, text, &options)?;
     if let Some(Awaited::Cluster(write)) = executed.awaited {
         let (sender, done) = crossbeam_channel::bounded(1);
         write.on_done(move |result| drop(sender.send(result)));
@@ -354,6 +355,23 @@ pub(crate) fn run(
         }));
     }
     Ok(cells.chunks(columns).map(<[_]>::to_vec).collect())
+}
+
+/// Executes a statement as the server does: a read of a row is parked while it waits for its barrier.
+fn execute(processor: &QueryProcessor, text: &str, options: &ExecuteOptions) -> Result<Executed, Error> {
+    let mut given = Given::default();
+    loop {
+        let execute = || processor.query(&mut ClientState::default(), text, options);
+        match parking::attempt(given, Parks::Events, execute) {
+            Attempt::Done(executed) => return executed,
+            Attempt::WaitsFor(event) => {
+                let (sender, done) = crossbeam_channel::bounded(1);
+                event.begin(move |given| drop(sender.send(given)));
+                given = done.recv().unwrap();
+            }
+            Attempt::Waits(read) => panic!("{read:?} was to be read without waiting"),
+        }
+    }
 }
 
 /// An error that leaves open what became of the request, or says that nothing did.

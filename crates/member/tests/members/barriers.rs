@@ -1,0 +1,68 @@
+//! Reads at QUORUM: the logs know their ends, or a no-op is appended, or the read fails.
+
+use ilion_query::{Consistency, Error};
+
+use crate::world::{World, run};
+
+const TABLETS: u32 = 4;
+const READ: &str = "SELECT n FROM ks.t WHERE k = ?";
+
+fn world() -> World {
+    let world = World::new(3, TABLETS);
+    let node = world.at(0).unwrap();
+    for text in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
+        "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint)",
+    ] {
+        run(&node.processor, text, &[], Consistency::QUORUM).unwrap();
+    }
+    world
+}
+
+/// Writes a row through one node, and reads it through another one.
+fn write_and_read(world: &World, key: i64) {
+    let [writer, reader] = [0, 1].map(|place| world.at(place).unwrap());
+    let text = "INSERT INTO ks.t (k, n) VALUES (?, ?)";
+    run(&writer.processor, text, &[key, key], Consistency::QUORUM).unwrap();
+    let read = run(&reader.processor, READ, &[key], Consistency::QUORUM).unwrap();
+    assert_eq!(read, [[Some(key)]]);
+}
+
+fn records(world: &World) -> u64 {
+    (0..TABLETS).map(|tablet| world.logs.end(tablet)).sum()
+}
+
+#[test]
+fn a_read_whose_end_is_known_appends_nothing() {
+    let world = world();
+    (0..20).for_each(|key| write_and_read(&world, key));
+    let before = records(&world);
+    let reader = world.at(2).unwrap();
+    for key in 0..20 {
+        let read = run(&reader.processor, READ, &[key], Consistency::QUORUM).unwrap();
+        assert_eq!(read, [[Some(key)]]);
+    }
+    assert_eq!(records(&world), before);
+    assert_eq!(reader.member.facts().barriers_appended, 0);
+}
+
+#[test]
+fn a_read_whose_end_is_not_known_appends_a_no_op() {
+    let world = world();
+    world.logs.hide_ends(true);
+    (0..20).for_each(|key| write_and_read(&world, key));
+    let reader = world.at(1).unwrap();
+    assert_eq!(reader.member.facts().barriers_appended, 20);
+}
+
+#[test]
+fn a_read_without_a_log_fails_and_the_next_one_succeeds() {
+    let world = world();
+    write_and_read(&world, 1);
+    world.logs.cut_off(0..TABLETS);
+    let reader = world.at(1).unwrap();
+    let failed = run(&reader.processor, READ, &[1], Consistency::QUORUM);
+    assert!(matches!(failed, Err(Error::ReadTimeout { .. })), "{failed:?}");
+    world.logs.cut_off([]);
+    write_and_read(&world, 2);
+}
