@@ -49,10 +49,11 @@ class Kind:
 
 
 WRITES = Kind("writes, QUORUM", "write", ("--consistency", "QUORUM"))
+READS = Kind("reads, QUORUM", "read", ("--consistency", "QUORUM"))
 BUSY = [
     WRITES,
     Kind("reads, ONE", "read", ("--consistency", "ONE")),
-    Kind("reads, QUORUM", "read", ("--consistency", "QUORUM")),
+    READS,
     Kind("INSERT IF NOT EXISTS", "write", ("--consistency", "QUORUM", "--if-not-exists"), seed=2),
     Kind("counters, QUORUM", "count", ("--consistency", "QUORUM")),
 ]
@@ -98,12 +99,13 @@ def prepare(binary, node, factor):
 
 
 def warm(binary, node, keys, secs):
-    """Writes for a while: brokers are programs of Java, and slow before their code is compiled."""
+    """Writes and reads for a while: brokers are programs of Java, and slow before their code is compiled."""
     ends = time.monotonic() + secs
     seed = 1000
     while time.monotonic() < ends:
         seed += 1
         bench(binary, node, replace(WRITES, seed=seed, share=0.2), keys)
+        bench(binary, node, replace(READS, seed=seed), int(keys * 0.2))
 
 
 def rows(title, binary, node, groups, keys, kinds):
@@ -119,7 +121,7 @@ def main():
     parser.add_argument("--keys", type=int, default=100_000, help="rows of a measurement (default 100000)")
     parser.add_argument("--kinds", nargs="*", metavar="WORD", help="only requests whose names have one of these words; reads need writes")
     parser.add_argument("--cassandra", metavar="HOST[:PORT]", help="measures the nodes of Cassandra that run there, too")
-    parser.add_argument("--warm-secs", type=int, default=60, help="how long the cluster is written to before (default 60)")
+    parser.add_argument("--warm-secs", type=int, default=60, help="how long the cluster is used before (default 60)")
     given = parser.parse_args()
     keys = given.keys
     kinds = [kind for kind in KINDS if not given.kinds or any(word in kind.name for word in given.kinds)]
