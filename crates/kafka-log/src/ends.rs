@@ -25,8 +25,6 @@ use crate::counts::{Counting, add_one};
 use crate::queue::shielded;
 use crate::topics::Topics;
 
-/// A round takes no longer. Appending a record, which callers do then, takes at least as long while a broker hangs.
-const ROUND_MAX: Duration = Duration::from_millis(200);
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -133,7 +131,7 @@ impl Ends {
     }
 
     async fn round(self: &Arc<Self>, lines: &mut Lines, mut waiting: Waiting) {
-        let deadline = Instant::now() + ROUND_MAX;
+        let deadline = Instant::now() + self.options.end_timeout;
         let (mut round, mut answers) = self.begin(lines, waiting.keys().copied());
         // Callers of logs that are not in the round are dropped, and so told that the end is not known.
         let asked: Vec<u32> = round.logs().collect();

@@ -27,6 +27,9 @@ pub struct Options {
     pub record_bytes_max: u32,
     /// A record that is not acknowledged in this time is given up, once the attempt that is under way has ended.
     pub append_timeout: Duration,
+    /// The end of a log that brokers do not confirm in this time is not known. Appending a record, which callers do then, takes at least as
+    /// long while a broker hangs.
+    pub end_timeout: Duration,
     /// Maximum bytes of records on their way to the brokers. A larger record is sent alone.
     pub append_bytes_max: usize,
     /// Maximum number of records of a log on their way. Must be below 1024: replicas recognise repeated records among the newest 1024 of
@@ -64,6 +67,7 @@ impl Options {
             replication_factor: 3,
             record_bytes_max: 16 << 20,
             append_timeout: Duration::from_secs(5),
+            end_timeout: Duration::from_millis(200),
             append_bytes_max: 32 << 20,
             append_records_max: 1000,
             tail_bytes_max: 8 << 20,

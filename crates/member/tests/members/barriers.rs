@@ -2,7 +2,7 @@
 
 use ilion_query::{Consistency, Error};
 
-use crate::world::{World, run};
+use crate::world::{World, run, wait};
 
 const TABLETS: u32 = 4;
 const READ: &str = "SELECT n FROM ks.t WHERE k = ?";
@@ -36,6 +36,12 @@ fn records(world: &World) -> u64 {
 fn a_read_whose_end_is_known_appends_nothing() {
     let world = world();
     (0..20).for_each(|key| write_and_read(&world, key));
+    // Nodes append no-ops until they have caught up.
+    wait("members do not catch up", || {
+        let members = [0, 1, 2].map(|place| world.at(place).unwrap());
+        let mut tablets = members.iter().flat_map(|node| node.member.facts().tablets);
+        tablets.all(|tablet| tablet.is_ready)
+    });
     let before = records(&world);
     let reader = world.at(2).unwrap();
     for key in 0..20 {
