@@ -27,9 +27,9 @@ pub trait SharedLogs: Send + Sync {
     /// envelope is ignored: the log gives each record its own.
     fn append(&self, envelope: &Envelope<'_>, done: AppendCallback);
 
-    /// Calls back with the end of a log: an offset above all records that were acknowledged before this call, to whomever. Readers of the
-    /// log get to this offset, maybe later. `None` if the end cannot be known for sure now; then the caller appends a record, whose offset
-    /// is such an end.
+    /// Calls back with the end of a log: an offset above all records that were acknowledged before this call, whoever appended them.
+    /// Readers of the log will have read all records below it, maybe later. `None` if the end is not known for sure now; then the caller
+    /// appends a record: its offset is above them, too.
     fn find_end(&self, log: u32, done: EndCallback);
 
     /// Reads these logs, each from its offset on.

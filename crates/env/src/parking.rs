@@ -12,7 +12,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use crate::account;
@@ -67,6 +67,13 @@ impl Event {
             ..Given::default()
         };
         (self.0)(Box::new(move |outcome| done(given(outcome))));
+    }
+
+    /// Waits for it on this thread. `Given` is empty if it never calls back: then the next attempt waits for it again.
+    pub fn wait(self) -> Given {
+        let (sender, receiver) = mpsc::channel();
+        self.begin(move |given| drop(sender.send(given)));
+        receiver.recv().unwrap_or_default()
     }
 }
 
@@ -261,7 +268,6 @@ fn take_given(file: &Arc<dyn ReadFile>, offset: u64, into: &mut [u8]) -> Option<
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::mpsc;
 
     use super::*;
     use crate::{Env, FaultEnv, MemEnv};
@@ -293,11 +299,7 @@ mod tests {
             match attempt(given, Parks::All, &mut execute) {
                 Attempt::Done(result) => return (result, attempts),
                 Attempt::Waits(waiting) => given = waiting.read(),
-                Attempt::WaitsFor(event) => {
-                    let (sender, receiver) = mpsc::channel();
-                    event.begin(move |outcome| sender.send(outcome).unwrap());
-                    given = receiver.recv().unwrap();
-                }
+                Attempt::WaitsFor(event) => given = event.wait(),
             }
         }
     }

@@ -28,14 +28,6 @@ pub(crate) enum Role {
 /// A broker, and what it is asked as.
 pub(crate) type Witness = (i32, Role);
 
-/// The end of one log that a broker is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
-    pub log: u32,
-    /// The epoch of the leader that is known here.
-    pub epoch: i32,
-}
-
 /// The end of a log, or `None` if it is not confirmed.
 pub(crate) type Outcome = Option<u64>;
 
@@ -58,17 +50,10 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Adds a log. Returns the question, and who is to be asked it: none if the end cannot be confirmed now.
-    pub(crate) fn add(
-        &mut self,
-        log: u32,
-        partition: &Partition,
-        min_in_sync: usize,
-    ) -> (Question, Vec<Witness>) {
-        let epoch = partition.epoch;
-        let question = Question { log, epoch };
-        let Some(leader) = partition.leader.filter(|_| epoch >= 0) else {
-            return (question, Vec::new());
+    /// Adds a log. Returns who is to be asked, with the epoch of the partition; empty if the end cannot be confirmed now.
+    pub(crate) fn add(&mut self, log: u32, partition: &Partition, min_in_sync: usize) -> Vec<Witness> {
+        let Some(leader) = partition.leader.filter(|_| partition.epoch >= 0) else {
+            return Vec::new();
         };
         let others = partition.replicas.iter().filter(|broker| **broker != leader);
         let followers = others.map(|broker| (*broker, Role::Follower));
@@ -80,7 +65,7 @@ impl Round {
             expected: witnesses.len(),
         };
         self.open.insert(log, open);
-        (question, witnesses)
+        witnesses
     }
 
     /// Takes an answer about a log: what the broker gives as its end, or `None` if it does not answer, or refuses the epoch. Returns the
@@ -103,9 +88,9 @@ impl Round {
         Some(outcome)
     }
 
-    /// The logs without an outcome.
-    pub(crate) fn logs(&self) -> impl Iterator<Item = u32> {
-        self.open.keys().copied()
+    /// Whether all logs have an outcome.
+    pub(crate) fn is_over(&self) -> bool {
+        self.open.is_empty()
     }
 }
 
@@ -131,7 +116,7 @@ mod tests {
         answers: &[(Role, Option<u64>)],
     ) -> Vec<Option<Outcome>> {
         let mut round = Round::default();
-        let (_, witnesses) = round.add(7, &partition(replicas), min_in_sync);
+        let witnesses = round.add(7, &partition(replicas), min_in_sync);
         assert_eq!(witnesses.len(), replicas.len());
         let answers = answers.iter();
         answers
@@ -141,8 +126,7 @@ mod tests {
 
     #[test]
     fn the_leader_is_asked_for_its_end_and_the_others_for_the_epoch() {
-        let (question, witnesses) = Round::default().add(7, &partition(&[3, 1, 2]), 2);
-        assert_eq!(question, Question { log: 7, epoch: 4 });
+        let witnesses = Round::default().add(7, &partition(&[3, 1, 2]), 2);
         assert_eq!(witnesses, [(1, LEADER), (3, FOLLOWER), (2, FOLLOWER)]);
     }
 
@@ -169,8 +153,8 @@ mod tests {
         let mut leaderless = partition(&[1, 2, 3]);
         leaderless.leader = None;
         let mut round = Round::default();
-        assert_eq!(round.add(7, &leaderless, 2).1, []);
-        assert_eq!(round.logs().count(), 0);
+        assert_eq!(round.add(7, &leaderless, 2), []);
+        assert!(round.is_over());
     }
 
     #[test]
@@ -203,7 +187,7 @@ mod tests {
                         let has_acknowledged = in_sync.count_ones() as usize >= min_in_sync;
                         let brokers: Vec<i32> = (1..=replicas as i32).collect();
                         let mut round = Round::default();
-                        let (_, witnesses) = round.add(7, &partition(&brokers), min_in_sync);
+                        let witnesses = round.add(7, &partition(&brokers), min_in_sync);
                         let mut outcome = None;
                         for (broker, role) in witnesses {
                             let bit = 1 << (broker - 1);

@@ -1,8 +1,8 @@
 //! [`Ends`]: asks the brokers where logs end, for all callers that wait at the same time ([`crate::confirmed`] says when an end is believed).
 //!
-//! One round after another: callers that come during a round wait for the next one, since its questions are asked after they came. A round
-//! ends without the brokers that it does not need any more. A broker that has not answered two questions is not asked a third one, so
-//! one that hangs costs one or two rounds their time limit, and then its logs have no known end.
+//! There is one round of questions at a time. A caller that comes during a round waits for the next one, since the questions must be asked
+//! after it came. A round ends as soon as the answers suffice. A broker that owes two answers is not asked a third question: one that hangs
+//! makes at most two rounds last for `end_timeout`, and then its logs have no known end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,28 +12,24 @@ use ilion_commitlog::EndCallback;
 use ilion_kafka_client::messages::{
     ANYBODY, CONSUMER, LATEST, ListOffsets, ListOffsetsPartition, ListOffsetsTopic, ListedOffsets,
 };
-use ilion_kafka_client::{Cluster, Connection, codes};
+use ilion_kafka_client::{Connection, codes};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::Options;
-use crate::confirmed::{Question, Role, Round, Witness};
-use crate::counts::{Counting, add_one};
+use crate::confirmed::{Role, Round, Witness};
+use crate::counts::add_one;
 use crate::queue::shielded;
-use crate::topics::Topics;
+use crate::shared::Shared;
 
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Callers, and the task that asks for them.
 pub(crate) struct Ends {
-    cluster: Arc<Cluster>,
-    topics: Arc<Topics>,
-    options: Arc<Options>,
-    counting: Arc<Counting>,
+    shared: Arc<Shared>,
     /// Never held while a broker is asked, or a callback is called.
     state: Mutex<State>,
     /// Notified when somebody waits.
@@ -69,10 +65,22 @@ impl Drop for Caller {
     }
 }
 
+/// The epochs of leaders that this node knows, by log.
+type Epochs = BTreeMap<u32, i32>;
+
 /// What a broker is asked in one round, and where its answers go.
 struct Ask {
-    questions: Vec<Question>,
+    epochs: Epochs,
     answers: UnboundedSender<Answers>,
+}
+
+impl Ask {
+    /// Answers for a broker that cannot be asked.
+    fn fail(self, role: Role) {
+        let ends = self.epochs.into_keys().map(|log| (log, None)).collect();
+        // Fails if the round has ended.
+        let _ = self.answers.send(Answers { role, ends });
+    }
 }
 
 /// By log; `None` if the broker does not confirm the epoch.
@@ -82,17 +90,9 @@ struct Answers {
 }
 
 impl Ends {
-    pub(crate) fn new(
-        cluster: Arc<Cluster>,
-        topics: Arc<Topics>,
-        options: Arc<Options>,
-        counting: Arc<Counting>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            cluster,
-            topics,
-            options,
-            counting,
+            shared,
             state: Mutex::default(),
             filled: Notify::new(),
         }
@@ -111,7 +111,7 @@ impl Ends {
         self.filled.notify_one();
     }
 
-    /// Gives up those who wait.
+    /// Answers `None` to all callers that wait, and to those that come later.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -131,12 +131,9 @@ impl Ends {
     }
 
     async fn round(self: &Arc<Self>, lines: &mut Lines, mut waiting: Waiting) {
-        let deadline = Instant::now() + self.options.end_timeout;
-        let (mut round, mut answers) = self.begin(lines, waiting.keys().copied());
-        // Callers of logs that are not in the round are dropped, and so told that the end is not known.
-        let asked: Vec<u32> = round.logs().collect();
-        waiting.retain(|log, _| asked.contains(log));
-        while round.logs().next().is_some() {
+        let deadline = Instant::now() + self.shared.options.end_timeout;
+        let (mut round, mut answers) = self.begin(lines, &mut waiting);
+        while !round.is_over() {
             let Ok(Some(Answers { role, ends })) = timeout_at(deadline, answers.recv()).await else {
                 return;
             };
@@ -149,38 +146,41 @@ impl Ends {
         }
     }
 
-    /// Asks all replicas of these logs that are not busy with earlier rounds.
+    /// Asks all replicas of these logs that are not busy with earlier rounds. Callers of logs that have no leader are dropped, and so
+    /// get `None`.
     fn begin(
         self: &Arc<Self>,
         lines: &mut Lines,
-        logs: impl Iterator<Item = u32>,
+        waiting: &mut Waiting,
     ) -> (Round, UnboundedReceiver<Answers>) {
-        let view = self.cluster.view();
-        let (mut round, mut questions) = (Round::default(), BTreeMap::<Witness, Vec<Question>>::new());
-        for log in logs {
-            let place = self.topics.place(log);
+        let view = self.shared.cluster.view();
+        let (mut round, mut questions) = (Round::default(), BTreeMap::<Witness, Epochs>::new());
+        waiting.retain(|log, _| {
+            let place = self.shared.topics.place(*log);
             let Some(partition) = place.and_then(|(topic, index)| view.partition(topic, index)) else {
-                continue;
+                return false;
             };
-            let (question, witnesses) = round.add(log, partition, self.options.min_in_sync());
-            for witness in witnesses {
-                questions.entry(witness).or_default().push(question);
+            let witnesses = round.add(*log, partition, self.shared.options.min_in_sync());
+            for witness in &witnesses {
+                let epochs = questions.entry(*witness).or_default();
+                epochs.insert(*log, partition.epoch);
             }
-        }
+            !witnesses.is_empty()
+        });
         let (sender, answers) = unbounded_channel();
-        for (witness, questions) in questions {
+        for (witness, epochs) in questions {
             let ask = Ask {
-                questions,
+                epochs,
                 answers: sender.clone(),
             };
             if let Err(busy) = lines.to(witness, self).try_send(ask) {
-                ask_failed(witness.1, busy.into_inner());
+                busy.into_inner().fail(witness.1);
             }
         }
         (round, answers)
     }
 
-    /// Asks one broker in one role; never returns.
+    /// Asks one broker in one role, until its queue is closed.
     async fn ask_broker(self: Arc<Self>, (broker, role): Witness, mut asks: mpsc::Receiver<Ask>) {
         let mut connection: Option<Connection> = None;
         while let Some(ask) = asks.recv().await {
@@ -190,98 +190,78 @@ impl Ends {
             }
             let open = match connection.take().filter(Connection::is_usable) {
                 Some(open) => Ok(open),
-                None => self.cluster.connect_to(broker).await,
+                None => self.shared.cluster.connect_to(broker).await,
             };
-            let limit = self.options.client.request_timeout;
+            let limit = self.shared.options.client.request_timeout;
             let answer = match open {
                 Ok(open) => {
-                    let request = self.request(role, &ask.questions);
+                    let request = self.request(role, &ask.epochs);
                     connection.insert(open).ask(&request, limit).await
                 }
                 Err(trouble) => Err(trouble),
             };
             let Ok(answer) = answer else {
-                add_one(&self.counting.end_errors);
-                self.cluster.renew();
-                ask_failed(role, ask);
+                add_one(&self.shared.counting.end_errors);
+                self.shared.cluster.renew();
+                ask.fail(role);
                 sleep(PAUSE).await;
                 continue;
             };
-            add_one(&self.counting.end_requests);
-            let mut is_view_old = false;
-            let ends = ask.questions.iter().map(|question| {
-                let end = self.end_in(&answer, question);
-                // A follower that does not know the epoch yet is late, or never answers such questions.
-                is_view_old |= match end {
-                    Err(error) => role == Role::Leader || error == codes::FENCED_LEADER_EPOCH,
-                    Ok(_) => false,
-                };
-                (question.log, end.ok())
-            });
-            let ends = ends.collect();
-            if is_view_old {
-                self.cluster.renew();
+            add_one(&self.shared.counting.end_requests);
+            let ends = self.ends_in(&answer, &ask.epochs);
+            // Whether the brokers have a newer leader. A follower with another error may be late, or never answer such questions.
+            let is_newer = |end: &Result<u64, i16>| {
+                end.is_err_and(|error| role == Role::Leader || error == codes::FENCED_LEADER_EPOCH)
+            };
+            if ends.values().any(is_newer) {
+                self.shared.cluster.renew();
             }
-            // Nobody waits for it if the round has ended.
+            let ends = ends.into_iter().map(|(log, end)| (log, end.ok())).collect();
+            // Fails if the round has ended.
             let _ = ask.answers.send(Answers { role, ends });
         }
     }
 
-    fn request(&self, role: Role, questions: &[Question]) -> ListOffsets {
-        let mut topics: Vec<ListOffsetsTopic> = Vec::new();
-        for question in questions {
-            let Some((name, index)) = self.topics.place(question.log) else {
-                continue;
-            };
-            let partition = ListOffsetsPartition {
+    fn request(&self, role: Role, epochs: &Epochs) -> ListOffsets {
+        let partitions = epochs.iter().map(|(log, epoch)| {
+            let partition = |index| ListOffsetsPartition {
                 index,
-                current_leader_epoch: question.epoch,
+                current_leader_epoch: *epoch,
                 timestamp: LATEST,
             };
-            match topics.iter_mut().find(|topic| topic.name == name) {
-                Some(topic) => topic.partitions.push(partition),
-                None => topics.push(ListOffsetsTopic {
-                    name: name.to_owned(),
-                    partitions: vec![partition],
-                }),
-            }
-        }
+            (*log, partition)
+        });
+        let topic = |name, partitions| ListOffsetsTopic { name, partitions };
         ListOffsets {
             replica_id: match role {
                 Role::Leader => CONSUMER,
                 Role::Follower => ANYBODY,
             },
             isolation_level: 0,
-            topics,
+            topics: self.shared.topics.group(partitions, topic),
         }
     }
 
-    /// The end that an answer gives, or the code of the error why it does not.
-    fn end_in(&self, answer: &ListedOffsets, question: &Question) -> Result<u64, i16> {
-        let found = self.topics.place(question.log).and_then(|(name, index)| {
-            let topic = answer.topics.iter().find(|topic| topic.name == name)?;
-            topic.partitions.iter().find(|partition| partition.index == index)
-        });
-        let Some(partition) = found else {
-            return Err(codes::UNKNOWN_TOPIC_OR_PARTITION);
-        };
-        match partition.error {
-            codes::NONE if partition.leader_epoch != question.epoch => Err(codes::UNKNOWN_LEADER_EPOCH),
-            codes::NONE => u64::try_from(partition.offset).map_err(|_| codes::OFFSET_NOT_AVAILABLE),
-            error => Err(error),
+    /// For each log, the end that an answer gives, or the code of the error why it does not.
+    fn ends_in(&self, answer: &ListedOffsets, epochs: &Epochs) -> BTreeMap<u32, Result<u64, i16>> {
+        let unknown = |log: &u32| (*log, Err(codes::UNKNOWN_TOPIC_OR_PARTITION));
+        let mut ends: BTreeMap<u32, Result<u64, i16>> = epochs.keys().map(unknown).collect();
+        for topic in &answer.topics {
+            for partition in &topic.partitions {
+                let log = self.shared.topics.log(&topic.name, partition.index);
+                let Some((log, epoch)) = log.and_then(|log| epochs.get_key_value(&log)) else {
+                    continue;
+                };
+                let end = match partition.error {
+                    codes::NONE if partition.leader_epoch != *epoch => Err(codes::UNKNOWN_LEADER_EPOCH),
+                    codes::NONE => u64::try_from(partition.offset).map_err(|_| codes::OFFSET_NOT_AVAILABLE),
+                    error => Err(error),
+                };
+                ends.insert(*log, end);
+            }
         }
+        ends
     }
-}
-
-/// Answers for a broker that cannot be asked.
-fn ask_failed(role: Role, ask: Ask) {
-    let ends = ask
-        .questions
-        .iter()
-        .map(|question| (question.log, None))
-        .collect();
-    // Nobody waits for it if the round has ended.
-    let _ = ask.answers.send(Answers { role, ends });
 }
 
 /// The tasks that ask brokers. They end when this is dropped.
@@ -292,7 +272,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// To a broker in a role. There is room for one question beside that which the broker is asked.
+    /// The queue to a broker in a role. It has room for one question besides the one that the broker is answering.
     fn to(&mut self, witness: Witness, ends: &Arc<Ends>) -> &mpsc::Sender<Ask> {
         self.senders.entry(witness).or_insert_with(|| {
             let (sender, asks) = mpsc::channel(1);

@@ -17,13 +17,14 @@
 //! | `open` | connecting, creating and checking topics |
 //! | `queue` | records on their way: order, room, deadlines. Pure |
 //! | `sending` | takes them to the brokers |
-//! | `confirmed` | whose word about the end of a log counts. Pure |
-//! | `ends` | asks the brokers for it |
+//! | `confirmed` | which replicas are asked for the end of a log, and when it is confirmed. Pure |
+//! | `ends` | asks them |
 //! | `following` | what a tail reads, and what has come. Pure |
 //! | `reading` | fetches it from the brokers |
 //! | `tail` | the records of some logs, for one caller |
 //! | `counts` | [`LogCounts`]: requests and failures |
 //! | `delete` | deleting the start of a log |
+//! | `shared` | what all tasks use |
 //! | `logs` | [`KafkaLogs`] |
 
 mod confirmed;
@@ -39,6 +40,7 @@ mod queue;
 mod reading;
 mod sending;
 mod settings;
+mod shared;
 mod tail;
 mod topics;
 

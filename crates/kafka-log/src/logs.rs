@@ -6,7 +6,6 @@ use std::sync::{Arc, mpsc};
 use ilion_commitlog::{
     AppendCallback, Capabilities, EndCallback, Envelope, SharedLogs, SharedTail, TailError,
 };
-use ilion_kafka_client::Cluster;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::counts::{Counting, LogCounts};
@@ -15,6 +14,7 @@ use crate::ends::Ends;
 use crate::open::open;
 use crate::reading::Reading;
 use crate::sending::Sending;
+use crate::shared::Shared;
 use crate::tail::Tail;
 use crate::topics::Topics;
 use crate::{OpenError, Options};
@@ -30,10 +30,7 @@ pub struct KafkaLogs {
 }
 
 struct Inner {
-    options: Arc<Options>,
-    topics: Arc<Topics>,
-    cluster: Arc<Cluster>,
-    counting: Arc<Counting>,
+    shared: Arc<Shared>,
     sending: Arc<Sending>,
     ends: Arc<Ends>,
     threads: Threads,
@@ -72,35 +69,24 @@ impl KafkaLogs {
             .map_err(|error| refused(error.to_string()))?;
         let handle = runtime.handle().clone();
         let threads = Threads(Some(runtime));
-        let topics = Arc::new(Topics::new(&options));
-        let options = Arc::new(options);
-        let opening = {
-            let (options, topics) = (Arc::clone(&options), Arc::clone(&topics));
-            async move { open(&options, &topics).await }
+        let opening = async move {
+            let topics = Topics::new(&options);
+            open(&options, &topics).await.map(|cluster| Shared {
+                cluster,
+                topics,
+                options,
+                counting: Counting::default(),
+            })
         };
         let opened = wait_for(&handle, opening);
-        let cluster = opened.unwrap_or_else(|| Err(refused("they have ended".to_owned())))?;
-        let counting = Arc::<Counting>::default();
-        let sending = Arc::new(Sending::new(
-            Arc::clone(&cluster),
-            Arc::clone(&topics),
-            Arc::clone(&options),
-            Arc::clone(&counting),
-        ));
+        let shared = Arc::new(opened.unwrap_or_else(|| Err(refused("they have ended".to_owned())))?);
+        let sending = Arc::new(Sending::new(Arc::clone(&shared)));
         handle.spawn(Arc::clone(&sending).run());
-        let ends = Arc::new(Ends::new(
-            Arc::clone(&cluster),
-            Arc::clone(&topics),
-            Arc::clone(&options),
-            Arc::clone(&counting),
-        ));
+        let ends = Arc::new(Ends::new(Arc::clone(&shared)));
         handle.spawn(Arc::clone(&ends).run());
         Ok(Self {
             inner: Arc::new(Inner {
-                options,
-                topics,
-                cluster,
-                counting,
+                shared,
                 sending,
                 ends,
                 threads,
@@ -110,13 +96,13 @@ impl KafkaLogs {
 
     /// Counts since the logs were opened.
     pub fn counts(&self) -> LogCounts {
-        self.inner.counting.counts()
+        self.inner.shared.counting.counts()
     }
 
     /// The offset behind the last record of each log that a tail follows, as brokers said last. While a broker does not answer, its logs
     /// may be longer.
     pub fn ends(&self) -> BTreeMap<u32, u64> {
-        self.inner.counting.ends()
+        self.inner.shared.counting.ends()
     }
 }
 
@@ -138,13 +124,8 @@ impl SharedLogs for KafkaLogs {
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
         let inner = &self.inner;
         let handle = inner.handle().ok_or_else(ended)?;
-        let reading = Reading::new(
-            Arc::clone(&inner.cluster),
-            Arc::clone(&inner.topics),
-            Arc::clone(&inner.options),
-            Arc::clone(&inner.counting),
-        );
-        let unreachable_after = inner.options.unreachable_after;
+        let reading = Reading::new(Arc::clone(&inner.shared));
+        let unreachable_after = inner.shared.options.unreachable_after;
         Ok(Box::new(Tail::start(
             reading,
             from,
@@ -156,18 +137,18 @@ impl SharedLogs for KafkaLogs {
 
     fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError> {
         let inner = &self.inner;
-        let (cluster, topics) = (Arc::clone(&inner.cluster), Arc::clone(&inner.topics));
-        let deleting = async move { delete_below(&cluster, &topics, log, offset).await };
+        let shared = Arc::clone(&inner.shared);
+        let deleting = async move { delete_below(&shared.cluster, &shared.topics, log, offset).await };
         let handle = inner.handle().ok_or_else(ended)?;
         wait_for(handle, deleting).unwrap_or_else(|| Err(ended()))
     }
 
     fn caps(&self) -> Capabilities {
         Capabilities {
-            record_bytes_max: self.inner.options.record_bytes_max,
+            record_bytes_max: self.inner.shared.options.record_bytes_max,
             is_shared: true,
             // The power loss of one machine: other brokers have the record.
-            survives_power_loss: self.inner.options.replication_factor > 1,
+            survives_power_loss: self.inner.shared.options.replication_factor > 1,
         }
     }
 }

@@ -12,16 +12,15 @@ use ilion_kafka_client::messages::{
     CONSUMER, EARLIEST, Fetch, FetchPartition, FetchTopic, Fetched, LATEST, ListOffsets,
     ListOffsetsPartition, ListOffsetsTopic,
 };
-use ilion_kafka_client::{Cluster, Connection, Error, View, codes};
+use ilion_kafka_client::{Connection, Error, View, codes};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
-use crate::Options;
-use crate::counts::{Counting, add_one};
+use crate::counts::add_one;
 use crate::following::{Asked, Following, Range, judge_range};
-use crate::topics::Topics;
+use crate::shared::Shared;
 
 /// A broker without new records answers after this time. It is also the longest wait of a log that is added to the reads.
 const POLL: Duration = Duration::from_millis(200);
@@ -35,10 +34,7 @@ const PAUSE_DENIED: Duration = Duration::from_secs(5);
 
 /// The logs that a tail follows, and the tasks that fetch them.
 pub(crate) struct Reading {
-    cluster: Arc<Cluster>,
-    topics: Arc<Topics>,
-    options: Arc<Options>,
-    counting: Arc<Counting>,
+    shared: Arc<Shared>,
     /// Never held while a broker is asked.
     pub state: Mutex<State>,
     /// Notified when records or a failure have arrived.
@@ -69,23 +65,15 @@ impl State {
 }
 
 impl Reading {
-    pub(crate) fn new(
-        cluster: Arc<Cluster>,
-        topics: Arc<Topics>,
-        options: Arc<Options>,
-        counting: Arc<Counting>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let state = State {
-            following: Following::new(options.cluster),
+            following: Following::new(shared.options.cluster),
             leaders: HashMap::new(),
             wakers: BTreeMap::new(),
             is_full: false,
         };
         Self {
-            cluster,
-            topics,
-            options,
-            counting,
+            shared,
             state: Mutex::new(state),
             come: Condvar::new(),
         }
@@ -94,7 +82,7 @@ impl Reading {
     /// Starts a task for each broker, and follows the leaders; never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut tasks = JoinSet::new();
-        let mut views = self.cluster.views();
+        let mut views = self.shared.cluster.views();
         loop {
             let view = Arc::clone(&views.borrow_and_update());
             for (broker, waker) in self.adopt(&view) {
@@ -109,7 +97,7 @@ impl Reading {
     /// Takes the leaders of a view over. Returns the brokers that are new, each with what wakes its task.
     fn adopt(&self, view: &View) -> Vec<(i32, Arc<Notify>)> {
         let mut state = self.state.lock();
-        state.leaders = self.topics.leaders(view);
+        state.leaders = self.shared.topics.leaders(view);
         if let Some(trouble) = &view.trouble {
             state.following.note(&trouble.to_string());
         }
@@ -143,7 +131,12 @@ impl Reading {
             }
             let open = match connection.take().filter(Connection::is_usable) {
                 Some(open) => Ok(open),
-                None => self.cluster.renewing(self.cluster.connect_to(broker)).await,
+                None => {
+                    self.shared
+                        .cluster
+                        .renewing(self.shared.cluster.connect_to(broker))
+                        .await
+                }
             };
             let trouble = match open {
                 Ok(open) => self.fetch(connection.insert(open), &asked).await.err(),
@@ -158,9 +151,9 @@ impl Reading {
             }
             is_failing = trouble.is_some();
             if let Some(trouble) = trouble {
-                add_one(&self.counting.fetch_errors);
+                add_one(&self.shared.counting.fetch_errors);
                 self.state.lock().following.note(&trouble.to_string());
-                self.cluster.renew();
+                self.shared.cluster.renew();
                 sleep(PAUSE).await;
             }
         }
@@ -176,7 +169,7 @@ impl Reading {
             ..
         } = &mut *state;
         let is_led = |log| leaders.get(&log) == Some(&broker);
-        *is_full = following.bytes() >= self.options.tail_bytes_max;
+        *is_full = following.bytes() >= self.shared.options.tail_bytes_max;
         match *is_full {
             true => (Vec::new(), None),
             false => (following.ask(Instant::now(), is_led), following.ready_at(is_led)),
@@ -185,9 +178,13 @@ impl Reading {
 
     async fn fetch(&self, connection: &mut Connection, asked: &[Asked]) -> Result<(), Error> {
         let request = self.request(asked);
-        let at_most = POLL + self.options.client.request_timeout;
-        let answer = self.cluster.renewing(connection.ask(&request, at_most)).await?;
-        add_one(&self.counting.fetch_requests);
+        let at_most = POLL + self.shared.options.client.request_timeout;
+        let answer = self
+            .shared
+            .cluster
+            .renewing(connection.ask(&request, at_most))
+            .await?;
+        add_one(&self.shared.counting.fetch_requests);
         let by_log: HashMap<u32, Asked> = asked.iter().map(|asked| (asked.log, *asked)).collect();
         for asked in self.receive(answer, &by_log) {
             let range = self.range(connection, asked).await?;
@@ -197,26 +194,18 @@ impl Reading {
     }
 
     fn request(&self, asked: &[Asked]) -> Fetch {
-        let mut topics: Vec<FetchTopic> = Vec::new();
-        for asked in asked {
-            let Some((name, index)) = self.topics.place(asked.log) else {
-                continue;
-            };
-            let partition = FetchPartition {
+        let partitions = asked.iter().map(|asked| {
+            let partition = |index| FetchPartition {
                 index,
                 current_leader_epoch: -1,
                 fetch_offset: asked.next,
                 log_start_offset: -1,
                 max_bytes: LOG_BYTES,
             };
-            match topics.iter_mut().find(|topic| topic.name == name) {
-                Some(topic) => topic.partitions.push(partition),
-                None => topics.push(FetchTopic {
-                    name: name.to_owned(),
-                    partitions: vec![partition],
-                }),
-            }
-        }
+            (asked.log, partition)
+        });
+        let topic = |name, partitions| FetchTopic { name, partitions };
+        let topics = self.shared.topics.group(partitions, topic);
         Fetch {
             replica_id: -1,
             max_wait_millis: i32::try_from(POLL.as_millis()).unwrap_or(i32::MAX),
@@ -237,24 +226,24 @@ impl Reading {
         let mut state = self.state.lock();
         for topic in answer.topics {
             for partition in topic.partitions {
-                let log = self.topics.log(&topic.name, partition.index);
+                let log = self.shared.topics.log(&topic.name, partition.index);
                 let Some(asked) = log.and_then(|log| asked.get(&log)).copied() else {
                     continue;
                 };
                 match partition.error {
                     codes::NONE => {
                         let end = partition.high_watermark;
-                        self.counting.reach(asked.log, end);
+                        self.shared.counting.reach(asked.log, end);
                         state.following.receive(asked, partition.records, end, now);
                     }
                     codes::OFFSET_OUT_OF_RANGE => outside.push(asked),
                     codes::TOPIC_AUTHORIZATION_FAILED => {
-                        add_one(&self.counting.fetch_errors);
+                        add_one(&self.shared.counting.fetch_errors);
                         let problem = format!("the login of Ilion needs Read on topic {}", topic.name);
                         state.following.put_off(asked, &problem, now + PAUSE_DENIED);
                     }
                     error => {
-                        add_one(&self.counting.fetch_errors);
+                        add_one(&self.shared.counting.fetch_errors);
                         let problem = format!("topic {}, partition {}", topic.name, partition.index);
                         let problem = format!("{problem}: {}", codes::name(error));
                         state.following.put_off(asked, &problem, now + PAUSE);
@@ -269,7 +258,7 @@ impl Reading {
             self.come.notify_all();
         }
         if must_renew {
-            self.cluster.renew();
+            self.shared.cluster.renew();
         }
         outside
     }
@@ -278,7 +267,7 @@ impl Reading {
     async fn range(&self, connection: &mut Connection, asked: Asked) -> Result<Option<Range>, Error> {
         let mut ends = [0; 2];
         for (end, timestamp) in ends.iter_mut().zip([EARLIEST, LATEST]) {
-            let Some((name, index)) = self.topics.place(asked.log) else {
+            let Some((name, index)) = self.shared.topics.place(asked.log) else {
                 return Ok(None);
             };
             let request = ListOffsets {
@@ -293,7 +282,7 @@ impl Reading {
                     }],
                 }],
             };
-            let limit = self.options.client.request_timeout;
+            let limit = self.shared.options.client.request_timeout;
             let answer = connection.ask(&request, limit).await?;
             let mut partitions = answer.topics.into_iter().flat_map(|topic| topic.partitions);
             match partitions.next() {
@@ -311,7 +300,7 @@ impl Reading {
         match range {
             Some(Range::Deleted(start)) => state.following.fail(asked, TailError::Deleted { log, start }),
             Some(Range::Shorter(end)) => {
-                let topic = self.topics.place(log).map_or("", |(topic, _)| topic);
+                let topic = self.shared.topics.place(log).map_or("", |(topic, _)| topic);
                 let problem = format!(
                     "log {log} ends at offset {end}, and this node has read up to {}: topic {topic} was created anew, or its brokers lost \
                      records. Restore the topic, or start a new cluster with another prefix from a backup",

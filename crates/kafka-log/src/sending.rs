@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use ilion_commitlog::{AppendCallback, AppendError, Envelope};
 use ilion_kafka_client::batch::{self, Entry};
 use ilion_kafka_client::messages::{Produce, ProducePartition, ProduceTopic, Produced, ProducedPartition};
-use ilion_kafka_client::{Cluster, Connection, Error, View, codes};
+use ilion_kafka_client::{Connection, Error, View, codes};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
-use crate::counts::{Counting, add_one};
+use crate::counts::add_one;
+use crate::frame;
 use crate::queue::{Pending, Queue, Taken};
-use crate::topics::Topics;
-use crate::{Options, frame};
+use crate::shared::Shared;
 
 /// A request has about this many bytes.
 const REQUEST_BYTES: usize = 2 << 20;
@@ -35,10 +35,7 @@ const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
 /// Records on their way, and the tasks that send them.
 pub(crate) struct Sending {
-    cluster: Arc<Cluster>,
-    topics: Arc<Topics>,
-    options: Arc<Options>,
-    counting: Arc<Counting>,
+    shared: Arc<Shared>,
     /// Never held while a broker is asked, or a callback is called.
     state: Mutex<State>,
     /// Notified when records were settled.
@@ -71,17 +68,9 @@ enum Verdict {
 }
 
 impl Sending {
-    pub(crate) fn new(
-        cluster: Arc<Cluster>,
-        topics: Arc<Topics>,
-        options: Arc<Options>,
-        counting: Arc<Counting>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            cluster,
-            topics,
-            options,
-            counting,
+            shared,
             state: Mutex::default(),
             room: Condvar::new(),
             filled: Notify::new(),
@@ -92,12 +81,12 @@ impl Sending {
     pub(crate) fn append(&self, envelope: &Envelope<'_>, done: AppendCallback) {
         let log = envelope.tablet;
         let refuse = |done: AppendCallback, problem: String| done(Err(AppendError::Refused(problem)));
-        if self.topics.place(log).is_none() {
+        if self.shared.topics.place(log).is_none() {
             return refuse(done, format!("there is no log {log}"));
         }
         let (bytes, bytes_max) = (
             frame::encoded_bytes(envelope) - frame::HEAD_BYTES,
-            self.options.record_bytes_max,
+            self.shared.options.record_bytes_max,
         );
         if bytes > bytes_max as usize {
             return refuse(
@@ -105,8 +94,8 @@ impl Sending {
                 format!("it has {bytes} bytes, and {bytes_max} are permitted"),
             );
         }
-        let value = frame::encode(self.options.cluster, envelope);
-        let deadline = Instant::now() + self.options.append_timeout;
+        let value = frame::encode(self.shared.options.cluster, envelope);
+        let deadline = Instant::now() + self.shared.options.append_timeout;
         let mut state = self.state.lock();
         while !state.is_closed && !self.has_room(&state.queue, log, value.len()) {
             if self.room.wait_until(&mut state, deadline).timed_out() {
@@ -120,7 +109,7 @@ impl Sending {
             return refuse(done, "the log was closed".to_owned());
         }
         // The time of a record begins after it waited for room, so that deadlines ascend.
-        let deadline = Instant::now() + self.options.append_timeout;
+        let deadline = Instant::now() + self.shared.options.append_timeout;
         let was_empty = state.queue.bytes() == 0;
         state.queue.push(log, Pending::new(value, deadline, done));
         let leader = state.leaders.get(&log);
@@ -134,8 +123,8 @@ impl Sending {
     }
 
     fn has_room(&self, queue: &Queue, log: u32, bytes: usize) -> bool {
-        let fits = queue.bytes() == 0 || queue.bytes() + bytes <= self.options.append_bytes_max;
-        fits && queue.count(log) < self.options.append_records_max
+        let fits = queue.bytes() == 0 || queue.bytes() + bytes <= self.shared.options.append_bytes_max;
+        fits && queue.count(log) < self.shared.options.append_records_max
     }
 
     /// Gives up the records that wait; records that are with a broker are given up when its task ends.
@@ -152,7 +141,7 @@ impl Sending {
     pub(crate) async fn run(self: Arc<Self>) {
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&self).expire());
-        let mut views = self.cluster.views();
+        let mut views = self.shared.cluster.views();
         loop {
             let view = Arc::clone(&views.borrow_and_update());
             for (broker, waker) in self.adopt(&view) {
@@ -167,7 +156,7 @@ impl Sending {
     /// Takes the leaders of a view over. Returns the brokers that are new, each with what wakes its task.
     fn adopt(&self, view: &View) -> Vec<(i32, Arc<Notify>)> {
         let mut state = self.state.lock();
-        state.leaders = self.topics.leaders(view);
+        state.leaders = self.shared.topics.leaders(view);
         let mut added = Vec::new();
         for broker in view.brokers.keys() {
             let waker = state.wakers.entry(*broker).or_insert_with(|| {
@@ -203,7 +192,7 @@ impl Sending {
 
     fn too_late(&self, state: &State) -> String {
         let trouble = state.trouble.as_deref().unwrap_or("the brokers are slow");
-        format!("not within {:?}: {trouble}", self.options.append_timeout)
+        format!("not within {:?}: {trouble}", self.shared.options.append_timeout)
     }
 
     fn give_up(&self, records: Vec<Pending>, problem: &str) {
@@ -238,12 +227,17 @@ impl Sending {
             // Nothing is taken before there is a connection: meanwhile another broker may come to lead the logs.
             let open = match connection.take().filter(Connection::is_usable) {
                 Some(open) => Ok(open),
-                None => self.cluster.renewing(self.cluster.connect_to(broker)).await,
+                None => {
+                    self.shared
+                        .cluster
+                        .renewing(self.shared.cluster.connect_to(broker))
+                        .await
+                }
             };
             let sent = match open {
                 Ok(open) => self.send(connection.insert(open), broker).await,
                 Err(trouble) => {
-                    add_one(&self.counting.produce_errors);
+                    add_one(&self.shared.counting.produce_errors);
                     Err(trouble)
                 }
             };
@@ -280,7 +274,7 @@ impl Sending {
 
     fn note(&self, trouble: String) {
         self.state.lock().trouble = Some(trouble);
-        self.cluster.renew();
+        self.shared.cluster.renew();
     }
 
     /// Sends one request, and settles or puts back its records. Returns their number. The error is one of the connection.
@@ -293,7 +287,7 @@ impl Sending {
         let records = taken.iter().map(|taken| taken.records.len()).sum();
         // Also if a record is given up before: a shorter time would end the attempt for all records of the request, and each attempt that
         // ends without an answer may leave copies.
-        let at_most = self.options.client.request_timeout;
+        let at_most = self.shared.options.client.request_timeout;
         let request = self.request(&taken, at_most);
         let sent_before: Vec<bool> = taken
             .iter()
@@ -301,10 +295,14 @@ impl Sending {
             .collect();
         let under_way = taken.iter_mut().flat_map(|taken| &mut taken.records);
         under_way.for_each(|record| record.may_be_there = true);
-        let answer = self.cluster.renewing(connection.ask(&request, at_most)).await;
+        let answer = self
+            .shared
+            .cluster
+            .renewing(connection.ask(&request, at_most))
+            .await;
         let (verdicts, trouble) = match &answer {
             Ok(answer) => {
-                add_one(&self.counting.produce_requests);
+                add_one(&self.shared.counting.produce_requests);
                 let of = |taken: &Taken| self.verdict(answer, taken.log);
                 (taken.iter().map(of).collect(), None)
             }
@@ -320,11 +318,7 @@ impl Sending {
     }
 
     fn request(&self, taken: &[Taken], at_most: Duration) -> Produce {
-        let mut topics: Vec<ProduceTopic> = Vec::new();
-        for taken in taken {
-            let Some((name, index)) = self.topics.place(taken.log) else {
-                continue;
-            };
+        let partitions = taken.iter().map(|taken| {
             // Readers use the time of the log. If a topic keeps the sender's time, it is 0, which depends on no clock.
             let entries = taken.records.iter().map(|record| Entry {
                 key: None,
@@ -333,15 +327,10 @@ impl Sending {
                 created_millis: 0,
             });
             let records = batch::encode(entries).into();
-            let partition = ProducePartition { index, records };
-            match topics.iter_mut().find(|topic| topic.name == name) {
-                Some(topic) => topic.partitions.push(partition),
-                None => topics.push(ProduceTopic {
-                    name: name.to_owned(),
-                    partitions: vec![partition],
-                }),
-            }
-        }
+            (taken.log, move |index| ProducePartition { index, records })
+        });
+        let topic = |name, partitions| ProduceTopic { name, partitions };
+        let topics = self.shared.topics.group(partitions, topic);
         Produce {
             transactional_id: None,
             acks: -1,
@@ -351,7 +340,7 @@ impl Sending {
     }
 
     fn verdict(&self, answer: &Produced, log: u32) -> Verdict {
-        let found = self.topics.place(log).and_then(|(name, index)| {
+        let found = self.shared.topics.place(log).and_then(|(name, index)| {
             let topic = answer.topics.iter().find(|topic| topic.name == name)?;
             topic.partitions.iter().find(|partition| partition.index == index)
         });
@@ -366,7 +355,7 @@ impl Sending {
         let count = taken.records.len();
         let bytes = taken.records.iter().map(|record| record.value.len()).sum();
         if !matches!(verdict, Verdict::There(_)) {
-            add_one(&self.counting.produce_errors);
+            add_one(&self.shared.counting.produce_errors);
         }
         let (settled, trouble) = match verdict {
             Verdict::There(base_offset) => {

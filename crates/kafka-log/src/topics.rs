@@ -52,6 +52,31 @@ impl Topics {
         leaders.collect()
     }
 
+    /// The partitions of a request, by topic. Each is made from its index and belongs to a log; those of unknown logs are left out.
+    pub(crate) fn group<P, T>(
+        &self,
+        of_logs: impl Iterator<Item = (u32, impl FnOnce(i32) -> P)>,
+        topic: impl Fn(String, Vec<P>) -> T,
+    ) -> Vec<T> {
+        let (mut data, mut meta) = (Vec::new(), Vec::new());
+        for (log, partition) in of_logs {
+            let Some((_, index)) = self.place(log) else {
+                continue;
+            };
+            let of_topic = if log == self.meta_log {
+                &mut meta
+            } else {
+                &mut data
+            };
+            of_topic.push(partition(index));
+        }
+        let topics = [(&self.data, data), (&self.meta, meta)].into_iter();
+        let topics = topics.filter(|(_, partitions)| !partitions.is_empty());
+        topics
+            .map(|(name, partitions)| topic(name.clone(), partitions))
+            .collect()
+    }
+
     /// All logs.
     pub(crate) fn logs(&self) -> impl Iterator<Item = u32> {
         (0..self.tablets).chain([self.meta_log])
@@ -76,6 +101,17 @@ mod tests {
         }
         assert_eq!(topics.logs().count(), 5);
         assert_eq!(topics.place(4), None);
+        let grouped = topics.group(
+            [1, 9, u32::MAX, 3]
+                .map(|log| (log, move |index| (log, index)))
+                .into_iter(),
+            |name, all| (name, all),
+        );
+        let [data, meta] = ["p.data", "p.meta"].map(str::to_owned);
+        assert_eq!(
+            grouped,
+            [(data, vec![(1, 1), (3, 3)]), (meta, vec![(u32::MAX, 0)])]
+        );
         for (topic, partition) in [("p.data", 4), ("p.data", -1), ("p.meta", 1), ("q.data", 0)] {
             assert_eq!(topics.log(topic, partition), None);
         }

@@ -1,7 +1,5 @@
 //! Replicas that are late: levels with a barrier see every acknowledged write, others may not.
 
-use std::sync::mpsc;
-
 use ilion_coordinator::testing::Shape;
 use ilion_coordinator::{BarrierError, ReadOptions};
 use ilion_env::parking::{self, Attempt, Given, Parks};
@@ -17,6 +15,17 @@ fn at(level: Consistency) -> How {
     }
 }
 
+/// Writes one of five rows, each time through another node. Returns how.
+fn write(world: &World, round: i64) -> How {
+    let how = How {
+        timestamp_micros: 10 + round,
+        ..How::default()
+    };
+    let text = format!("INSERT INTO ks.t (k, v) VALUES ({}, {round})", round % 5);
+    world.write(round as usize % 3, &text, &how);
+    how
+}
+
 /// Executes a statement as the server does: it is parked while it waits for a barrier. Returns how often it was parked, too.
 fn run_parked(processor: &QueryProcessor, text: &str, how: &How) -> (Result<Answered, Error>, usize) {
     let (mut given, mut parked) = (Given::default(), 0);
@@ -25,9 +34,7 @@ fn run_parked(processor: &QueryProcessor, text: &str, how: &How) -> (Result<Answ
             Attempt::Done(answered) => return (answered, parked),
             Attempt::WaitsFor(event) => {
                 parked += 1;
-                let (sender, receiver) = mpsc::channel();
-                event.begin(move |given| sender.send(given).unwrap());
-                given = receiver.recv().unwrap();
+                given = event.wait();
             }
             Attempt::Waits(read) => panic!("{read:?} was to be read without waiting"),
         }
@@ -55,12 +62,7 @@ fn quorum_sees_what_was_acknowledged_before_and_one_may_not() {
     ];
     let mut stale = 0;
     for round in 0..60 {
-        let how = How {
-            timestamp_micros: 10 + round,
-            ..How::default()
-        };
-        let text = format!("INSERT INTO ks.t (k, v) VALUES ({}, {round})", round % 5);
-        world.write(round as usize % 3, &text, &how);
+        let how = write(&world, round);
         for (text, reader) in [
             (format!("SELECT * FROM ks.t WHERE k = {}", round % 5), round + 1),
             ("SELECT * FROM ks.t".to_owned(), round + 2),
@@ -148,12 +150,7 @@ fn a_read_that_is_parked_for_its_barrier_answers_as_one_that_waits() {
     let world = world(Some(5));
     let mut parked = 0;
     for round in 0..60 {
-        let how = How {
-            timestamp_micros: 10 + round,
-            ..How::default()
-        };
-        let text = format!("INSERT INTO ks.t (k, v) VALUES ({}, {round})", round % 5);
-        world.write(round as usize % 3, &text, &how);
+        let how = write(&world, round);
         let coordinator = &world.coordinators[round as usize % 2];
         let text = format!("SELECT * FROM ks.t WHERE k = {}", round % 5);
         let (answered, times) = run_parked(coordinator, &text, &at(Consistency::QUORUM));

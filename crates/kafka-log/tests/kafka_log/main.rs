@@ -1,4 +1,4 @@
-//! The logs over brokers of tests, which fail as they are told.
+//! Tests of `KafkaLogs` with brokers that are threads of the test (`brokers`): each test decides what they do wrong.
 //!
 //! | module | what it shows |
 //! | --- | --- |

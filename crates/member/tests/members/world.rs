@@ -364,11 +364,7 @@ fn execute(processor: &QueryProcessor, text: &str, options: &ExecuteOptions) -> 
         let execute = || processor.query(&mut ClientState::default(), text, options);
         match parking::attempt(given, Parks::Events, execute) {
             Attempt::Done(executed) => return executed,
-            Attempt::WaitsFor(event) => {
-                let (sender, done) = crossbeam_channel::bounded(1);
-                event.begin(move |given| drop(sender.send(given)));
-                given = done.recv().unwrap();
-            }
+            Attempt::WaitsFor(event) => given = event.wait(),
             Attempt::Waits(read) => panic!("{read:?} was to be read without waiting"),
         }
     }
