@@ -300,7 +300,10 @@ impl Reads {
                 shared: self.shared.clone(),
                 command,
             }),
-            false => self.shared.client.send(node, command),
+            false => {
+                parking::stay();
+                self.shared.client.send(node, command)
+            }
         }
     }
 

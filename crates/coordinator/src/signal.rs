@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ilion_env::handover;
 use parking_lot::{Condvar, Mutex};
 
 /// The receivers of answers raise it; the thread that wants one of the answers waits for it.
@@ -29,6 +30,9 @@ impl Signal {
             let seen = *self.raised.lock();
             if is_done() {
                 return true;
+            }
+            if handover::before_wait() {
+                continue;
             }
             let mut raised = self.raised.lock();
             if *raised != seen {

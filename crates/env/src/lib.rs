@@ -22,6 +22,7 @@
 //! | `trace` | the steps of a traced request |
 //! | `patience` | the deadline of a thread's work for a request |
 //! | `parking` | requests that do not hold a thread while they wait for the disk |
+//! | `handover` | what a thread hands over to others before it waits |
 //! | `disk_reads` | [`DiskReads`]: carries out the reads of parked requests |
 //! | `client_waits` | whether a client waits for the work of a thread |
 //! | `turns` | [`turns::Turns`]: threads that take turns, for simulations |
@@ -48,6 +49,7 @@ mod door;
 mod error;
 mod fault;
 mod file_kind;
+pub mod handover;
 mod ids;
 mod large_pages;
 mod linked;

@@ -19,7 +19,7 @@ use crate::account;
 use crate::door::ReadFile;
 use crate::request_io::RequestIo;
 use crate::thread_flag::ThreadFlag;
-use crate::{Error, Result};
+use crate::{Error, Result, handover};
 
 /// A request that was parked this often waits on its thread. It reads many chunks, or memory is too short to keep them.
 const ATTEMPTS_MAX: usize = 8;
@@ -71,6 +71,7 @@ impl Event {
 
     /// Waits for it on this thread. `Given` is empty if it never calls back: then the next attempt waits for it again.
     pub fn wait(self) -> Given {
+        handover::before_wait();
         let (sender, receiver) = mpsc::channel();
         self.begin(move |given| drop(sender.send(given)));
         receiver.recv().unwrap_or_default()
@@ -174,6 +175,11 @@ pub fn attempt<T>(given: Given, parks: Parks, execute: impl FnOnce() -> T) -> At
         Some(waiting) => Attempt::Waits(Waiting { given, ..waiting }),
         None => Attempt::Done(result),
     }
+}
+
+/// Ends the parking of this attempt: the request has begun something, such as a read of another node, that it would do again.
+pub fn stay() {
+    PARKS.set(None);
 }
 
 /// True if the request may be parked for an event: then the caller calls [`wait_for`], and fails.
@@ -337,6 +343,16 @@ mod tests {
         let (_, attempts) = until_done(|| sum_of(&file, &[7]));
         crate::trace::finish();
         assert_eq!(attempts, 1, "a trace shows each read");
+    }
+
+    #[test]
+    fn a_request_that_has_waited_is_not_parked() {
+        let (_env, file) = cold_file();
+        let (_, attempts) = until_done(|| {
+            handover::before_wait();
+            sum_of(&file, &[7, 8])
+        });
+        assert_eq!(attempts, 1);
     }
 
     #[test]

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use crate::handover;
+
 mod workers;
 
 use workers::Workers;
@@ -291,11 +293,12 @@ pub fn pause(duration: Duration) {
     }
 }
 
-/// Waits until `condvar` is notified, for `at_most` at most. A task gives its turn once instead, without the lock of `guard`. Callers must
-/// check afterwards whether what they wait for has happened.
+/// Waits until `condvar` is notified, for `at_most` at most. A task gives its turn once instead, and a thread that has work to hand over
+/// ([`handover`]) does that instead, both without the lock of `guard`. Callers must check afterwards whether what they wait for has happened.
 pub fn wait_for<T>(condvar: &Condvar, guard: &mut MutexGuard<'_, T>, at_most: Duration) {
     match own() {
         Some(own) => MutexGuard::unlocked(guard, || own.give()),
+        None if handover::is_set() && MutexGuard::unlocked(guard, handover::before_wait) => {}
         None => drop(condvar.wait_for(guard, at_most)),
     }
 }

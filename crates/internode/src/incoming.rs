@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
+use ilion_env::handover;
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::CallError;
@@ -167,6 +168,9 @@ impl Incoming {
 
     /// Waits for the next part, or for the end.
     pub fn next(&self, until: Option<Instant>) -> Next {
+        if !self.is_ready() {
+            handover::before_wait();
+        }
         let mut progress = self.progress.lock();
         loop {
             if let Some((part, owed)) = progress.parts.pop_front() {

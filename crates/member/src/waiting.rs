@@ -1,6 +1,8 @@
-//! Waits for messages. In a simulation, threads are tasks of [`ilion_env::turns`], and give their turn while they wait.
+//! Waits for messages. In a simulation, threads are tasks of [`ilion_env::turns`], and give their turn while they wait. Other threads
+//! hand over what they have not begun ([`handover`]).
 
 use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, TryRecvError};
+use ilion_env::handover;
 use ilion_env::turns::give_turn;
 
 use crate::shared::Shared;
@@ -14,7 +16,7 @@ pub(crate) fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
         match from.try_recv() {
             Ok(message) => return Ok(message),
             Err(TryRecvError::Disconnected) => return Err(RecvError),
-            Err(TryRecvError::Empty) if give_turn() => {}
+            Err(TryRecvError::Empty) if give_turn() || handover::before_wait() => {}
             Err(TryRecvError::Empty) => return from.recv(),
         }
     }
@@ -39,7 +41,7 @@ pub(crate) fn receive_until<T>(
         if left.is_zero() {
             return Err(RecvTimeoutError::Timeout);
         }
-        if !give_turn() {
+        if !give_turn() && !handover::before_wait() {
             return from.recv_timeout(left);
         }
     }

@@ -63,6 +63,15 @@ pub(crate) struct AnswerTimes {
 }
 
 impl AnswerTimes {
+    /// Of answers that do not wait for the log.
+    pub fn new(counters: &Arc<Counters>, requests: SmallVec<[Timed; 2]>) -> Self {
+        Self {
+            counters: counters.clone(),
+            durable_nanos: None,
+            requests,
+        }
+    }
+
     /// Counts the requests. Requires: their answers are being sent now.
     pub fn sent(self) {
         let sent_nanos = self.counters.clock.monotonic_nanos();

@@ -1,19 +1,16 @@
-//! Executes the requests of a task and sends their answers together.
-//!
-//! Answers that do not wait for the commit log are sent when the task is done. Those of writes are sent together, when the log is
-//! durable up to the last of them.
+//! Executes the requests of a task one after another.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::thread;
 
 use crossbeam_channel::bounded;
 use ilion_codec::Rope;
 use ilion_env::cost::{self, Count};
 use ilion_env::parking::{self, Attempt, Event, Given, Parks, Waiting};
-use ilion_env::{DiskReads, Env, trace};
-use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
-use ilion_query::{Awaited, ClientState, ClusterWrite, LogPosition, StatementWeight};
+use ilion_env::{DiskReads, Env, handover, trace};
+use ilion_protocol::{ErrorResponse, Frame, RequestFrame, ResponseHead};
+use ilion_query::{Awaited, ClientState, ClusterWrite, StatementWeight};
 
 use ilion_node::costs::Spent;
 use smallvec::SmallVec;
@@ -32,12 +29,7 @@ use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::RequestKind;
 use crate::session::{Begun, InFlight, SentBy, Session, Wire, Work};
 use crate::spans::Ended;
-
-/// This many parked requests are passed on together; further ones at the end of the task.
-const PARKED_MAX: usize = 8;
-
-/// Once the ready answers have this size, they are sent before the task is done.
-const READY_BYTES_MAX: usize = 256 << 10;
+use crate::unfinished::Unfinished;
 
 /// What all workers need for executing requests.
 pub(crate) struct Executor {
@@ -57,12 +49,11 @@ pub(crate) struct Worker {
     pool: StatementWeight,
     doing: Arc<Doing>,
     columns: Columns,
-    /// Reads from disk for parked requests; `None` if this worker parks no requests.
-    disk: Option<Arc<DiskReads<Parked>>>,
+    /// What this thread has of its task beside the request that it executes.
+    unfinished: Rc<Unfinished>,
+    _hands_over: handover::Scope,
     /// What requests of the current task may be parked for; `None` on threads for heavy statements.
     parks: Option<Parks>,
-    /// Requests that wait for the disk, and are not passed on yet.
-    parked: Vec<(Parked, Waiting)>,
     /// Counts the costs of statements and the times of requests of this thread.
     counters: Arc<Counters>,
     /// When the previous request ended, if the next one follows at once: the clock need not be read for its start.
@@ -86,26 +77,8 @@ enum Attempted {
     WaitsFor(u64, Event),
 }
 
-/// Answers of a task that are not sent yet.
-#[derive(Default)]
-struct Answers {
-    ready: AnswerBatch,
-    /// Bytes of large answers that were sent on their own since `park` was last called.
-    sent_bytes: usize,
-    /// Answers that are sent when the log is durable up to `durable_at`.
-    waiting: AnswerBatch,
-    waiting_streams: Vec<i16>,
-    durable_at: Option<LogPosition>,
-}
-
-#[derive(Default)]
-struct AnswerBatch {
-    envelopes: Vec<u8>,
-    cost: InFlight,
-    requests: SmallVec<[Timed; 2]>,
-}
-
 impl Worker {
+    /// A worker of this thread.
     pub fn new(
         executor: Arc<Executor>,
         queues: Queues,
@@ -113,15 +86,23 @@ impl Worker {
         doing: Arc<Doing>,
         disk: Option<Arc<DiskReads<Parked>>>,
     ) -> Self {
-        Self {
+        let counters = Arc::new(Counters {
+            clock: executor.env.clone(),
+            costs: executor.observers.costs.new_shard(),
+            times: executor.metrics.times.new_worker(),
+        });
+        let unfinished = Rc::new(Unfinished::new(
+            pool,
+            queues.clone(),
             disk,
+            executor.durability.clone(),
+            counters.clone(),
+        ));
+        Self {
+            _hands_over: handover::set(unfinished.clone()),
+            unfinished,
             parks: None,
-            parked: Vec::new(),
-            counters: Arc::new(Counters {
-                clock: executor.env.clone(),
-                costs: executor.observers.costs.new_shard(),
-                times: executor.metrics.times.new_worker(),
-            }),
+            counters,
             follows_nanos: None,
             executor,
             queues,
@@ -140,52 +121,28 @@ impl Worker {
         let Err(work) = session.park(task.work) else {
             return;
         };
-        let mut answers = Answers::default();
-        let may_wait = self.disk.as_ref().and_then(|_| self.queues.may_wait(&work));
+        let parks_for_disk = self.unfinished.parks_for_disk();
+        let may_wait = parks_for_disk.then(|| self.queues.may_wait(&work)).flatten();
         self.parks = match self.pool {
-            StatementWeight::Point if self.disk.is_some() && may_wait.is_none() => Some(Parks::All),
+            StatementWeight::Point if parks_for_disk && may_wait.is_none() => Some(Parks::All),
             StatementWeight::Point => Some(Parks::Events),
             StatementWeight::Heavy => None,
         };
         self.follows_nanos = None;
-        let mut rest = work.into_iter();
-        while let Some(item) = rest.next() {
+        self.unfinished.begin(session.clone(), wire, work);
+        while let Some(item) = self.unfinished.next() {
             if session.is_gone() {
-                self.parked.clear();
-                return;
+                return self.unfinished.clear();
             }
-            self.run_item(&session, wire, &mut client, item, &mut answers);
-            if self.parked.len() >= PARKED_MAX {
-                self.submit_parked();
-            }
-            if answers.ready.envelopes.len() + answers.sent_bytes >= READY_BYTES_MAX {
-                self.send_ready(&session, wire, &mut answers);
+            self.run_item(&session, wire, &mut client, item);
+            if self.unfinished.relieve() {
                 self.follows_nanos = None;
-                match session.park(rest.collect()) {
-                    Ok(()) => break,
-                    Err(work) => rest = work.into_iter(),
-                }
             }
         }
-        self.submit_parked();
-        self.send_ready(&session, wire, &mut answers);
-        self.send_when_durable(&session, wire, answers);
+        self.unfinished.end();
     }
 
-    fn submit_parked(&mut self) {
-        if let Some(disk) = self.disk.as_ref().filter(|_| !self.parked.is_empty()) {
-            disk.submit(std::mem::take(&mut self.parked));
-        }
-    }
-
-    fn run_item(
-        &mut self,
-        session: &Arc<Session>,
-        wire: Wire,
-        client: &mut ClientState,
-        item: Work,
-        answers: &mut Answers,
-    ) {
+    fn run_item(&mut self, session: &Arc<Session>, wire: Wire, client: &mut ClientState, item: Work) {
         match item {
             Work::Frame {
                 frame,
@@ -197,7 +154,7 @@ impl Worker {
                     received_nanos,
                     begun,
                 };
-                let attempted = self.run_frame(session, wire, client, &frame, arrived, answers);
+                let attempted = self.run_frame(session, wire, client, &frame, arrived);
                 let session = session.clone();
                 let parked = |started_nanos| Parked {
                     session,
@@ -208,7 +165,7 @@ impl Worker {
                 match attempted {
                     Attempted::Done => {}
                     Attempted::Waits(started_nanos, waiting) => {
-                        self.parked.push((parked(started_nanos), waiting));
+                        self.unfinished.park(parked(started_nanos), waiting);
                     }
                     Attempted::WaitsFor(started_nanos, event) => {
                         let (parked, queues) = (parked(started_nanos), self.queues.clone());
@@ -226,7 +183,7 @@ impl Worker {
                     received_nanos,
                     begun: None,
                 };
-                self.run_request(session, wire, client, &request, arrived, answers);
+                self.run_request(session, wire, client, &request, arrived);
             }
         }
     }
@@ -238,7 +195,6 @@ impl Worker {
         client: &mut ClientState,
         frame: &Frame,
         arrived: Arrived,
-        answers: &mut Answers,
     ) -> Attempted {
         let Arrived {
             cost, received_nanos, ..
@@ -248,7 +204,9 @@ impl Worker {
             Err(error) => {
                 let reply = Reply::error(ErrorResponse::from(error));
                 self.executor.metrics.count_error(&reply);
-                answers.add(wire, frame.stream, &Answered::of(reply), cost, &mut self.columns);
+                let head = ResponseHead::new(wire.version, frame.stream);
+                let answered = Answered::of(reply);
+                self.unfinished.answer(&head, &answered, cost, &mut self.columns);
                 return Attempted::Done;
             }
         };
@@ -263,7 +221,7 @@ impl Worker {
             self.queues.put(weight, Task { session, work });
             return Attempted::Done;
         }
-        self.run_request(session, wire, client, &request, arrived, answers)
+        self.run_request(session, wire, client, &request, arrived)
     }
 
     fn run_request(
@@ -273,7 +231,6 @@ impl Worker {
         client: &mut ClientState,
         request: &RequestFrame,
         arrived: Arrived,
-        answers: &mut Answers,
     ) -> Attempted {
         let executor = &*self.executor;
         let follows = self.follows_nanos.take();
@@ -349,7 +306,9 @@ impl Worker {
             _ => None,
         };
         if shared.is_none() && on_its_way.is_none() {
-            answers.add(wire, stream, &answered, arrived.cost, &mut self.columns);
+            let head = head_of(wire, stream, &answered);
+            self.unfinished
+                .answer(&head, &answered, arrived.cost, &mut self.columns);
         }
         let started = observed.started_nanos();
         let ended = executor.env.monotonic_nanos();
@@ -384,14 +343,14 @@ impl Worker {
             waited_nanos,
         };
         if let Some(write) = on_its_way {
-            let times = self.times_of(SmallVec::from_iter([timed]), None);
+            let times = AnswerTimes::new(&self.counters, SmallVec::from_iter([timed]));
             self.send_when_acknowledged(session, wire, (stream, &answered), arrived.cost, times, &write);
             return Attempted::Done;
         }
         match shared {
             Some(envelope) => {
-                answers.sent_bytes += envelope.len();
-                let times = self.times_of(SmallVec::from_iter([timed]), None);
+                self.unfinished.count_sent(envelope.len());
+                let times = AnswerTimes::new(&self.counters, SmallVec::from_iter([timed]));
                 session.deliver_timed(
                     wire.pack_shared(envelope),
                     arrived.cost,
@@ -399,27 +358,9 @@ impl Worker {
                     Some(times),
                 );
             }
-            None => answers.batch_of(&answered).requests.push(timed),
+            None => self.unfinished.time(&answered, timed),
         }
         Attempted::Done
-    }
-
-    fn times_of(&self, requests: SmallVec<[Timed; 2]>, durable_nanos: Option<u64>) -> AnswerTimes {
-        AnswerTimes {
-            counters: self.counters.clone(),
-            durable_nanos,
-            requests,
-        }
-    }
-
-    fn send_ready(&self, session: &Session, wire: Wire, answers: &mut Answers) {
-        let ready = std::mem::take(&mut answers.ready);
-        answers.sent_bytes = 0;
-        if ready.cost.requests > 0 {
-            let times = self.times_of(ready.requests, None);
-            let packed = wire.pack(ready.envelopes);
-            session.deliver_timed(packed, ready.cost, SentBy::Caller, Some(times));
-        }
     }
 
     /// Sends the answer to a write when the logs of the cluster have acknowledged the write; if they refuse it, sends the error.
@@ -455,37 +396,6 @@ impl Worker {
             session.deliver_timed(wire.pack(envelope), cost, SentBy::ConnectionTask, Some(times));
         });
     }
-
-    fn send_when_durable(&self, session: &Arc<Session>, wire: Wire, answers: Answers) {
-        let Some(position) = answers.durable_at else {
-            return;
-        };
-        let Answers {
-            waiting,
-            waiting_streams,
-            ..
-        } = answers;
-        let mut times = self.times_of(waiting.requests, None);
-        let packed = wire.pack(waiting.envelopes);
-        let cost = waiting.cost;
-        let session = session.clone();
-        let caller = thread::current().id();
-        let callback = move |durable: Result<(), String>| {
-            times.durable_nanos = Some(times.counters.clock.monotonic_nanos());
-            let packed = match durable {
-                Ok(()) => packed,
-                Err(reason) => wire.pack(refusals(wire, &waiting_streams, &reason)),
-            };
-            // A system call would delay the thread of the commit log, so the task of the connection sends.
-            let sender = if thread::current().id() == caller {
-                SentBy::Caller
-            } else {
-                SentBy::ConnectionTask
-            };
-            session.deliver_timed(packed, cost, sender, Some(times));
-        };
-        self.executor.durability.on_durable(position, Box::new(callback));
-    }
 }
 
 impl Executor {
@@ -495,6 +405,7 @@ impl Executor {
             return 0;
         };
         let began = self.env.monotonic_nanos();
+        handover::before_wait();
         match awaited {
             Awaited::Log(position) => {
                 let (sender, receiver) = bounded(1);
@@ -528,18 +439,6 @@ fn refusal(reason: &str) -> Reply {
     Reply::error(ErrorResponse::server(format!("the commit log failed: {reason}")))
 }
 
-/// Encodes errors as the answers to writes after a failure of the commit log: these writes may be lost.
-fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
-    let mut envelopes = Vec::new();
-    let response = Response::Error(ErrorResponse::server(format!("the commit log failed: {reason}")));
-    for &stream in streams {
-        let head = ResponseHead::new(wire.version, stream);
-        // An error message is far below the limit of an envelope.
-        let _ = encode_response(&mut envelopes, &head, &response, wire.of_envelopes());
-    }
-    envelopes
-}
-
 /// Encodes an answer whose large values are not copied. Returns `None` if the answer has no large values, must be compressed as a
 /// whole, or waits for the commit log.
 fn shared_envelope(wire: Wire, stream: i16, answered: &Answered, columns: &mut Columns) -> Option<Rope> {
@@ -554,32 +453,5 @@ fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {
         tracing_id: answered.tracing_id,
         custom_payload: &answered.payload,
         ..ResponseHead::new(wire.version, stream).with_warnings(&answered.warnings)
-    }
-}
-
-impl Answers {
-    /// The batch with which this answer is sent.
-    fn batch_of(&mut self, answered: &Answered) -> &mut AnswerBatch {
-        match answered.awaited {
-            Some(_) => &mut self.waiting,
-            None => &mut self.ready,
-        }
-    }
-
-    fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: InFlight, columns: &mut Columns) {
-        if let Some(Awaited::Log(position)) = answered.awaited {
-            self.waiting_streams.push(stream);
-            self.durable_at = self.durable_at.max(Some(position));
-        }
-        let batch = self.batch_of(answered);
-        batch.cost.add(cost);
-        let head = head_of(wire, stream, answered);
-        encode(
-            &mut batch.envelopes,
-            &head,
-            &answered.reply,
-            wire.of_envelopes(),
-            columns,
-        );
     }
 }

@@ -18,7 +18,7 @@
 //! | `cluster_probe` | [`ClusterProbe`]: state and counters of the cluster, for the administration |
 //! | `clients`, `client_facts` | the connected clients, for operators |
 //! | `queues` | where requests wait for threads |
-//! | `workers`, `execute`, `weight` | pools, and how a thread executes a task |
+//! | `workers`, `execute`, `unfinished`, `weight` | pools, and how a thread executes a task and hands over its rest before it waits |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement of a request |
 //! | `slow_log`, `traces`, `described` | the slow-query log; traces; requests as text |
@@ -100,6 +100,7 @@ mod superuser;
 mod system;
 mod telemetry_options;
 mod traces;
+mod unfinished;
 mod weight;
 mod workers;
 

@@ -35,8 +35,6 @@ pub struct ServerOptions {
     pub request_threads: usize,
     /// Threads for statements that may take long.
     pub heavy_threads: usize,
-    /// Whether requests wait for the logs of a cluster and for other nodes: then those of one connection must not wait for each other.
-    pub waits_for_others: bool,
     /// Logins by certificate; `None` if certificates are not used for logins.
     pub certificate_logins: Option<CertificateLogins>,
     /// Threads that check passwords.
@@ -110,7 +108,6 @@ impl ServerOptions {
                     false => (2 * processors).max(4),
                 },
             ),
-            waits_for_others,
             heavy_threads: threads(
                 settings.native_transport_max_heavy_threads,
                 match waits_for_others {

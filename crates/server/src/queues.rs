@@ -91,24 +91,13 @@ impl Doing {
 pub(crate) struct PoolSizes {
     pub point: usize,
     pub heavy: usize,
-    /// Whether each request is a task of its own: it may wait for other nodes, and requests that came with it must not wait for it.
-    pub are_requests_apart: bool,
 }
 
 impl Queues {
     /// Queues a task. If the threads have stopped, the task is dropped.
     pub fn put(&self, weight: StatementWeight, task: Task) {
         // Fails only if the threads have ended; then the sessions end, too.
-        let send = |task| drop(self.queue(weight).send(Message::Task(task)));
-        if !self.sizes.are_requests_apart {
-            return send(task);
-        }
-        for work in task.work {
-            send(Task {
-                session: task.session.clone(),
-                work: vec![work],
-            });
-        }
+        let _ = self.queue(weight).send(Message::Task(task));
     }
 
     /// Decides whether the calling thread may wait for the disk instead of parking its request, which takes longer. Returns a guard, and

@@ -166,7 +166,6 @@ impl Server {
         let pools = PoolSizes {
             point: options.request_threads,
             heavy: options.heavy_threads,
-            are_requests_apart: options.waits_for_others,
         };
         let workers = Workers::start(pools, &executor).map_err(StartError::Threads)?;
         let (logins, login_threads) = Logins::start(

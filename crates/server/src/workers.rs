@@ -19,7 +19,7 @@ pub(crate) struct Workers {
     pub queues: Queues,
     executor: Arc<Executor>,
     point: Receiver<Message>,
-    disk: Option<Arc<DiskReads<Parked>>>,
+    disk: Arc<DiskReads<Parked>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -36,21 +36,16 @@ impl Workers {
             waiting: Arc::default(),
         };
         let resuming = queues.clone();
-        // A request that waits for other nodes is not parked for the disk, since it would be executed again from its beginning.
-        let disk = (!sizes.are_requests_apart)
-            .then(|| DiskReads::start(Box::new(move |read| resuming.resume(read))))
-            .transpose()?;
-        if let Some(disk) = &disk {
-            tracing::debug!(
-                way = disk.way(),
-                "reads of rows do not hold a thread while they wait for the disk"
-            );
-        }
+        let disk = DiskReads::start(Box::new(move |read| resuming.resume(read)))?;
+        tracing::debug!(
+            way = disk.way(),
+            "reads of rows do not hold a thread while they wait for the disk"
+        );
         let mut workers = Self {
             queues,
             executor: executor.clone(),
             point: point_messages.clone(),
-            disk: disk.map(Arc::new),
+            disk: Arc::new(disk),
             threads: Vec::new(),
         };
         for index in 0..sizes.point {
@@ -70,19 +65,14 @@ impl Workers {
     ) -> std::io::Result<()> {
         let name = thread_name(pool, index);
         let doing = Arc::<Doing>::default();
-        let disk = self.disk.clone().filter(|_| pool == StatementWeight::Point);
-        let worker = Worker::new(
-            self.executor.clone(),
-            self.queues.clone(),
-            pool,
-            doing.clone(),
-            disk,
-        );
+        let disk = (pool == StatementWeight::Point).then(|| self.disk.clone());
+        let (executor, queues) = (self.executor.clone(), self.queues.clone());
         self.queues.doing.lock().push((pool, doing.clone()));
         let messages = messages.clone();
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(move || run(worker, &messages, &doing))?;
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let worker = Worker::new(executor, queues, pool, doing.clone(), disk);
+            run(worker, &messages, &doing);
+        })?;
         self.threads.push(thread);
         Ok(())
     }
@@ -100,7 +90,7 @@ impl Workers {
                 tracing::error!("a request thread has panicked");
             }
         }
-        let Some(disk) = self.disk.and_then(Arc::into_inner) else {
+        let Some(disk) = Arc::into_inner(self.disk) else {
             return;
         };
         disk.stop();
