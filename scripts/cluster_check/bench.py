@@ -59,6 +59,8 @@ BUSY = [
 ]
 KINDS = [*BUSY, *(kind.one_at_a_time() for kind in BUSY)]
 GROUPS = ("node asked", "other nodes", "brokers")
+# Metrics of the requests that nodes send to brokers.
+TO_BROKERS = {kind: f"ilion_cluster_log_{kind}_requests_total" for kind in ("produce", "fetch", "end")}
 
 
 def cpu_secs(pid):
@@ -81,15 +83,23 @@ def bench(binary, node, kind, keys):
     return result
 
 
-def measured(binary, node, groups, kind, keys):
-    """A line of the table: the result, and CPU by group of processes in us for each request."""
+def to_brokers(nodes):
+    """How many requests of each kind the nodes have sent to brokers so far."""
+    return {kind: sum(node.metric(name) for node in nodes) for kind, name in TO_BROKERS.items()}
+
+
+def measured(binary, node, groups, kind, keys, members):
+    """A line of the table: the result, CPU by group of processes in us for each request, and requests of the nodes to the brokers for each."""
     before = {name: sum(map(cpu_secs, pids)) for name, pids in groups.items()}
+    sent_before = to_brokers(members)
     result = bench(binary, node, kind, keys)
     spent = {name: sum(map(cpu_secs, pids)) - before[name] for name, pids in groups.items()}
+    sent = to_brokers(members)
     waits = result["latency_micros"]
     # Of Cassandra's nodes nobody knows the processes.
     cpu = [f"{spent.get(name, 0) * 1e6 / result['operations']:.0f}" if groups else "?" for name in GROUPS]
-    return [f"{result['operations_per_sec']:,.0f}", f"{waits['p50'] / 1000:.2f}", f"{waits['p99'] / 1000:.2f}", *cpu]
+    asked = [f"{(sent[kind] - sent_before[kind]) / result['operations']:.2f}" for kind in TO_BROKERS]
+    return [f"{result['operations_per_sec']:,.0f}", f"{waits['p50'] / 1000:.2f}", f"{waits['p99'] / 1000:.2f}", *cpu, *asked]
 
 
 def prepare(binary, node, factor):
@@ -108,11 +118,11 @@ def warm(binary, node, keys, secs):
         bench(binary, node, replace(READS, seed=seed), int(keys * 0.2))
 
 
-def rows(title, binary, node, groups, keys, kinds):
-    """Measures each kind, and prints its line."""
+def rows(title, binary, node, groups, keys, kinds, members=()):
+    """Measures each kind, and prints its line. `members`: the nodes of a cluster of ours."""
     for kind in kinds:
         bench(binary, node, kind.warm_up(), keys)
-        line = [title, kind.name, *measured(binary, node, groups, kind, keys)]
+        line = [title, kind.name, *measured(binary, node, groups, kind, keys, members)]
         print(f"| {' | '.join(line)} |", flush=True)
 
 
@@ -128,8 +138,9 @@ def main():
     binary = os.environ["ILION"]
     directory = tempfile.mkdtemp(prefix="cluster-bench-")
     world = alone = None
-    print(f"| nodes | requests | a second | p50 ms | p99 ms | CPU us a request: {' | '.join(GROUPS)} |")
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
+    columns = ["a second", "p50 ms", "p99 ms", *(f"CPU us a request: {name}" for name in GROUPS), *(f"{kind} to brokers" for kind in TO_BROKERS)]
+    print(f"| nodes | requests | {' | '.join(columns)} |")
+    print(f"| --- | --- | {' | '.join(['---:'] * len(columns))} |", flush=True)
     try:
         alone = OwnNode(binary, os.path.join(directory, "alone"))
         alone.start()
@@ -144,7 +155,7 @@ def main():
         by_group = [asked], others, world.brokers
         groups = {name: [one.process.pid for one in group] for name, group in zip(GROUPS, by_group)}
         warm(binary, asked, keys, given.warm_secs)
-        rows("three, three replicas", binary, asked, groups, keys, kinds)
+        rows("three, three replicas", binary, asked, groups, keys, kinds, world.nodes)
         if given.cassandra:
             world.end()
             world = None

@@ -139,6 +139,9 @@ impl Ends {
             };
             for (log, end) in ends {
                 if let Some(outcome) = round.take(log, role, end) {
+                    if let Some(end) = outcome {
+                        self.shared.tails.reach(log, end);
+                    }
                     let callers = waiting.remove(&log).unwrap_or_default();
                     callers.into_iter().for_each(|caller| caller.answer(outcome));
                 }

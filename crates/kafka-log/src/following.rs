@@ -26,6 +26,27 @@ struct Followed {
     answered: Instant,
     /// True if an answer did not have the next batch of the log, although the log has one.
     is_left_out: bool,
+    /// The log has records up to here, as far as this node knows.
+    end: i64,
+}
+
+/// Records of one log that this node has appended, and a broker acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    pub log: u32,
+    /// The offset of the first one; the others follow without a gap.
+    pub base_offset: i64,
+    /// When the broker appended them; negative if it does not say.
+    pub time_millis: i64,
+    pub values: Vec<Bytes>,
+}
+
+impl Own {
+    /// The offset behind the last one.
+    pub(crate) fn end(&self) -> i64 {
+        let count = i64::try_from(self.values.len()).unwrap_or(i64::MAX);
+        self.base_offset.saturating_add(count)
+    }
 }
 
 /// A request for the records of a log.
@@ -36,8 +57,19 @@ pub(crate) struct Asked {
     turn: u64,
 }
 
+/// Records of one log that have arrived.
+enum Records {
+    /// Those of the batch from this offset on.
+    Fetched {
+        log: u32,
+        from: i64,
+        batch: Batch,
+    },
+    Own(Own),
+}
+
 enum Come {
-    Batch { log: u32, from: i64, batch: Batch },
+    Records(Records),
     Failed(TailError),
 }
 
@@ -103,6 +135,7 @@ impl Following {
             not_before: None,
             answered: now,
             is_left_out: false,
+            end: 0,
         };
         self.logs.insert(log, followed);
     }
@@ -110,7 +143,7 @@ impl Following {
     pub(crate) fn leave(&mut self, log: u32) {
         self.logs.remove(&log);
         let is_kept = |come: &Come| match come {
-            Come::Batch { log: of, .. } => *of != log,
+            Come::Records(records) => records.log() != log,
             Come::Failed(error) => log_of(error) != Some(log),
         };
         self.come.retain(is_kept);
@@ -152,12 +185,40 @@ impl Following {
         (followed.turn == asked.turn && followed.next == asked.next).then_some(followed)
     }
 
+    /// Notes that a log has records below `end`.
+    pub(crate) fn reach(&mut self, log: u32, end: i64) {
+        if let Some(followed) = self.logs.get_mut(&log) {
+            followed.end = followed.end.max(end);
+        }
+    }
+
+    /// Whether `is_led` logs are known to have records that have not come.
+    pub(crate) fn is_behind(&self, is_led: impl Fn(u32) -> bool) -> bool {
+        let mut led = self.logs.iter().filter(|(log, _)| is_led(**log));
+        led.any(|(_, followed)| followed.next < followed.end)
+    }
+
+    /// Takes records that this node has appended itself, so that they need not be fetched, if they are the next ones of their log. Otherwise
+    /// notes that the log has them.
+    pub(crate) fn receive_own(&mut self, own: Own) {
+        let Some(followed) = self.logs.get_mut(&own.log) else {
+            return;
+        };
+        followed.end = followed.end.max(own.end());
+        if followed.next == own.base_offset && own.time_millis >= 0 {
+            followed.next = own.end();
+            followed.is_left_out = false;
+            self.arrive(Records::Own(own));
+        }
+    }
+
     /// Takes batches from a broker, where the log ends at `end`. The last batch may be incomplete.
     pub(crate) fn receive(&mut self, asked: Asked, mut bytes: Bytes, end: i64, now: Instant) {
         let Some(followed) = self.current(asked) else {
             return;
         };
         (followed.answered, followed.not_before) = (now, None);
+        followed.end = followed.end.max(end);
         let mut from = asked.next;
         loop {
             match batch::split(&mut bytes) {
@@ -165,9 +226,8 @@ impl Following {
                 Ok(Some(batch)) => {
                     let next = batch.last_offset + 1;
                     if !batch.is_control {
-                        self.bytes += batch.size_bytes();
                         let log = asked.log;
-                        self.come.push_back(Come::Batch { log, from, batch });
+                        self.arrive(Records::Fetched { log, from, batch });
                     }
                     from = next;
                 }
@@ -185,6 +245,11 @@ impl Following {
         if let Some(followed) = self.logs.get_mut(&asked.log) {
             (followed.next, followed.is_left_out) = (from, is_left_out);
         }
+    }
+
+    fn arrive(&mut self, records: Records) {
+        self.bytes += records.bytes();
+        self.come.push_back(Come::Records(records));
     }
 
     /// Notes a failure that does not pass: the log is not read any more. Records that came before are still delivered.
@@ -228,11 +293,11 @@ impl Following {
                     self.come.push_front(failed);
                     break;
                 }
-                Some(Come::Batch { log, from, batch }) => {
-                    self.bytes = self.bytes.saturating_sub(batch.size_bytes());
-                    bytes += batch.size_bytes();
-                    if let Err(error) = deliver(self.cluster, log, from, &batch, &mut delivered) {
-                        self.leave(log);
+                Some(Come::Records(records)) => {
+                    self.bytes = self.bytes.saturating_sub(records.bytes());
+                    bytes += records.bytes();
+                    if let Err(error) = records.deliver(self.cluster, &mut delivered) {
+                        self.leave(records.log());
                         self.come.push_front(Come::Failed(error));
                     }
                 }
@@ -267,7 +332,7 @@ impl Following {
 impl Come {
     fn bytes(&self) -> usize {
         match self {
-            Self::Batch { batch, .. } => batch.size_bytes(),
+            Self::Records(records) => records.bytes(),
             Self::Failed(_) => 0,
         }
     }
@@ -280,35 +345,70 @@ fn log_of(error: &TailError) -> Option<u32> {
     }
 }
 
-/// Reads the records of a batch from an offset on.
-fn deliver(
+impl Records {
+    fn log(&self) -> u32 {
+        match self {
+            Self::Fetched { log, .. } => *log,
+            Self::Own(own) => own.log,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Fetched { batch, .. } => batch.size_bytes(),
+            Self::Own(own) => own.values.iter().map(Bytes::len).sum(),
+        }
+    }
+
+    fn deliver(&self, cluster: Uuid, delivered: &mut Vec<Delivered>) -> Result<(), TailError> {
+        let (log, from, batch) = match self {
+            Self::Fetched { log, from, batch } => (*log, *from, batch),
+            Self::Own(own) => {
+                for (value, offset) in own.values.iter().zip(own.base_offset..) {
+                    delivered.push(read(cluster, (own.log, offset), own.time_millis, value)?);
+                }
+                return Ok(());
+            }
+        };
+        let records = batch.records().map_err(|error| {
+            let reason = format!("Kafka's batch there is damaged: expected {}", error.expected);
+            unreadable(log, from.max(batch.base_offset), reason)
+        })?;
+        for record in records.into_iter().filter(|record| record.offset >= from) {
+            let value = record.value.unwrap_or_default();
+            delivered.push(read(
+                cluster,
+                (log, record.offset),
+                batch.max_time_millis,
+                &value,
+            )?);
+        }
+        Ok(())
+    }
+}
+
+/// Reads a record at its place: a log and an offset.
+fn read(
     cluster: Uuid,
-    log: u32,
-    from: i64,
-    batch: &Batch,
-    delivered: &mut Vec<Delivered>,
-) -> Result<(), TailError> {
-    let unreadable = |offset: i64, reason: String| TailError::Unreadable {
+    (log, offset): (u32, i64),
+    time_millis: i64,
+    value: &Bytes,
+) -> Result<Delivered, TailError> {
+    let time_micros = time_millis.saturating_mul(1000);
+    let record = frame::decode(cluster, log, time_micros, value);
+    Ok(Delivered {
+        log,
+        offset: u64::try_from(offset).unwrap_or(0),
+        record: record.map_err(|reason| unreadable(log, offset, reason))?,
+    })
+}
+
+fn unreadable(log: u32, offset: i64, reason: String) -> TailError {
+    TailError::Unreadable {
         log,
         offset: u64::try_from(offset).unwrap_or(0),
         reason,
-    };
-    let records = batch.records().map_err(|error| {
-        let reason = format!("Kafka's batch there is damaged: expected {}", error.expected);
-        unreadable(from.max(batch.base_offset), reason)
-    })?;
-    let time_micros = batch.max_time_millis.saturating_mul(1000);
-    for record in records.into_iter().filter(|record| record.offset >= from) {
-        let value = record.value.unwrap_or_default();
-        let read = frame::decode(cluster, log, time_micros, &value);
-        let read = read.map_err(|reason| unreadable(record.offset, reason))?;
-        delivered.push(Delivered {
-            log,
-            offset: u64::try_from(record.offset).unwrap_or(0),
-            record: read,
-        });
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -404,6 +504,56 @@ mod tests {
         assert!(!world.following.has_come());
         assert_eq!(world.following.bytes(), 0);
         assert!(world.following.ask(world.now, |_| true).is_empty());
+    }
+
+    fn own(base_offset: i64, time_millis: i64) -> Own {
+        Own {
+            log: 1,
+            base_offset,
+            time_millis,
+            values: (0..2).map(|body| value(CLUSTER, 1, body)).collect(),
+        }
+    }
+
+    #[test]
+    fn own_records_come_in_their_place_only() {
+        let mut world = World::new(3);
+        let asked = world.asked();
+        world.following.receive_own(own(3, 7));
+        // The broker answers with the same records.
+        world.following.receive(asked, good(3, 2).into(), 5, world.now);
+        assert!(!world.following.is_behind(|_| true));
+        let delivered = world.following.take().unwrap();
+        let seen: Vec<_> = delivered
+            .iter()
+            .map(|one| (one.offset, one.record.time_micros, one.record.body[0]))
+            .collect();
+        assert_eq!(seen, [(3, 7000, 0), (4, 7000, 1)]);
+        assert_eq!(world.following.bytes(), 0);
+        // Others wrote before, the broker does not tell the time, or they came already.
+        for other in [own(6, 7), own(5, -1), own(3, 7)] {
+            world.following.receive_own(other);
+            assert!(!world.following.has_come());
+        }
+        assert!(world.following.is_behind(|_| true));
+        world.receive(&[good(5, 3)]);
+        assert!(!world.following.is_behind(|_| true));
+        assert_eq!(world.offsets(), [5, 6, 7]);
+    }
+
+    #[test]
+    fn a_log_is_behind_up_to_its_known_end() {
+        let mut world = World::new(0);
+        assert!(!world.following.is_behind(|_| true));
+        world.following.reach(1, 3);
+        world.following.reach(1, 2);
+        world.following.reach(2, 9);
+        assert!(world.following.is_behind(|_| true));
+        assert!(!world.following.is_behind(|log| log == 2), "it is not followed");
+        world.receive(&[good(0, 2)]);
+        assert!(world.following.is_behind(|_| true));
+        world.receive(&[good(2, 1)]);
+        assert!(!world.following.is_behind(|_| true));
     }
 
     #[test]

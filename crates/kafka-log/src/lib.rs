@@ -3,7 +3,7 @@
 //! The log of a tablet is a partition of the topic `PREFIX.data`, the meta log is the topic `PREFIX.meta`. The main path: `append`
 //! frames the record and puts it into the queue; the task of the broker that leads the partition sends what has gathered
 //! (`sending`), and the answer calls back. Each tail has a task for each broker, which fetches all logs that the broker leads (`reading`)
-//! into a bounded buffer (`following`), from which the caller takes them.
+//! into a bounded buffer (`arrivals`), from which the caller takes them.
 //!
 //! What may pass (a broker that is down or hangs, an election) is tried again: appends until their deadline, reads without an end. Order
 //! within a log holds since at most one batch of it is with a broker at a time. docs/design/kafka-log.md has the reasons and the figures.
@@ -20,6 +20,7 @@
 //! | `confirmed` | which replicas are asked for the end of a log, and when it is confirmed. Pure |
 //! | `ends` | asks them |
 //! | `following` | what a tail reads, and what has come. Pure |
+//! | `arrivals` | the same, shared between the tasks that fetch, those that append, and the caller |
 //! | `reading` | fetches it from the brokers |
 //! | `tail` | the records of some logs, for one caller |
 //! | `counts` | [`LogCounts`]: requests and failures |
@@ -27,6 +28,7 @@
 //! | `shared` | what all tasks use |
 //! | `logs` | [`KafkaLogs`] |
 
+mod arrivals;
 mod confirmed;
 mod counts;
 mod delete;

@@ -8,11 +8,11 @@ use ilion_commitlog::{
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::arrivals::Tails;
 use crate::counts::{Counting, LogCounts};
 use crate::delete::delete_below;
 use crate::ends::Ends;
 use crate::open::open;
-use crate::reading::Reading;
 use crate::sending::Sending;
 use crate::shared::Shared;
 use crate::tail::Tail;
@@ -76,6 +76,7 @@ impl KafkaLogs {
                 topics,
                 options,
                 counting: Counting::default(),
+                tails: Tails::default(),
             })
         };
         let opened = wait_for(&handle, opening);
@@ -124,12 +125,9 @@ impl SharedLogs for KafkaLogs {
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
         let inner = &self.inner;
         let handle = inner.handle().ok_or_else(ended)?;
-        let reading = Reading::new(Arc::clone(&inner.shared));
-        let unreachable_after = inner.shared.options.unreachable_after;
         Ok(Box::new(Tail::start(
-            reading,
+            &inner.shared,
             from,
-            unreachable_after,
             handle,
             Arc::clone(inner),
         )))

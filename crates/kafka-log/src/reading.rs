@@ -2,8 +2,11 @@
 //!
 //! A task asks its broker for all logs that the broker leads in one request, which the broker answers when there are records. An answer
 //! that does not come in time ends the connection; meanwhile other brokers are asked for the leaders.
+//!
+//! After records a task rests before it asks again, so that under load an answer has many records. It does not rest while its broker is
+//! known to have more: records that this node has appended, or whose end it has asked for, are never late.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,17 +16,19 @@ use ilion_kafka_client::messages::{
     ListOffsetsPartition, ListOffsetsTopic,
 };
 use ilion_kafka_client::{Connection, Error, View, codes};
-use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
+use crate::arrivals::{Arrivals, State};
 use crate::counts::add_one;
-use crate::following::{Asked, Following, Range, judge_range};
+use crate::following::{Asked, Range, judge_range};
 use crate::shared::Shared;
 
 /// A broker without new records answers after this time. It is also the longest wait of a log that is added to the reads.
 const POLL: Duration = Duration::from_millis(200);
+/// A rest after records. A replica of which nobody waits for a record may be late by this.
+const REST: Duration = Duration::from_millis(5);
 /// Approximate maximum size of an answer in bytes; `LOG_BYTES` is the maximum for one log in it.
 const ANSWER_BYTES: i32 = 4 << 20;
 const LOG_BYTES: i32 = 1 << 20;
@@ -32,51 +37,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The pause for a log that this login may not read.
 const PAUSE_DENIED: Duration = Duration::from_secs(5);
 
-/// The logs that a tail follows, and the tasks that fetch them.
+/// The tasks that fetch what a tail follows.
 pub(crate) struct Reading {
     shared: Arc<Shared>,
-    /// Never held while a broker is asked.
-    pub state: Mutex<State>,
-    /// Notified when records or a failure have arrived.
-    pub come: Condvar,
-}
-
-/// See [`Reading`].
-pub(crate) struct State {
-    pub following: Following,
-    leaders: HashMap<u32, i32>,
-    wakers: BTreeMap<i32, Arc<Notify>>,
-    /// True while there is no room, so that brokers are not asked.
-    is_full: bool,
-}
-
-impl State {
-    /// Wakes all tasks, since they may have something else to read.
-    pub(crate) fn wake(&self) {
-        self.wakers.values().for_each(|waker| waker.notify_one());
-    }
-
-    /// Called when the caller has taken records.
-    pub(crate) fn make_room(&mut self) {
-        if std::mem::take(&mut self.is_full) {
-            self.wake();
-        }
-    }
+    arrivals: Arc<Arrivals>,
 }
 
 impl Reading {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let state = State {
-            following: Following::new(shared.options.cluster),
-            leaders: HashMap::new(),
-            wakers: BTreeMap::new(),
-            is_full: false,
-        };
-        Self {
-            shared,
-            state: Mutex::new(state),
-            come: Condvar::new(),
-        }
+    pub(crate) fn new(shared: Arc<Shared>, arrivals: Arc<Arrivals>) -> Self {
+        Self { shared, arrivals }
     }
 
     /// Starts a task for each broker, and follows the leaders; never returns.
@@ -96,7 +65,7 @@ impl Reading {
 
     /// Takes the leaders of a view over. Returns the brokers that are new, each with what wakes its task.
     fn adopt(&self, view: &View) -> Vec<(i32, Arc<Notify>)> {
-        let mut state = self.state.lock();
+        let mut state = self.arrivals.state.lock();
         state.leaders = self.shared.topics.leaders(view);
         if let Some(trouble) = &view.trouble {
             state.following.note(&trouble.to_string());
@@ -138,10 +107,14 @@ impl Reading {
                         .await
                 }
             };
-            let trouble = match open {
-                Ok(open) => self.fetch(connection.insert(open), &asked).await.err(),
-                Err(trouble) => Some(trouble),
+            let fetched = match open {
+                Ok(open) => self.fetch(connection.insert(open), &asked).await,
+                Err(trouble) => Err(trouble),
             };
+            if fetched == Ok(true) {
+                self.arrivals.rest(broker, &waker, REST).await;
+            }
+            let trouble = fetched.err();
             match trouble {
                 None if is_failing => tracing::info!("broker {broker} sends records again"),
                 Some(ref trouble) if !is_failing => {
@@ -152,7 +125,7 @@ impl Reading {
             is_failing = trouble.is_some();
             if let Some(trouble) = trouble {
                 add_one(&self.shared.counting.fetch_errors);
-                self.state.lock().following.note(&trouble.to_string());
+                self.arrivals.state.lock().following.note(&trouble.to_string());
                 self.shared.cluster.renew();
                 sleep(PAUSE).await;
             }
@@ -161,7 +134,7 @@ impl Reading {
 
     /// The requests for a broker; without any, the time at which there may be some.
     fn ask(&self, broker: i32) -> (Vec<Asked>, Option<Instant>) {
-        let mut state = self.state.lock();
+        let mut state = self.arrivals.state.lock();
         let State {
             following,
             leaders,
@@ -169,14 +142,15 @@ impl Reading {
             ..
         } = &mut *state;
         let is_led = |log| leaders.get(&log) == Some(&broker);
-        *is_full = following.bytes() >= self.shared.options.tail_bytes_max;
+        *is_full = self.arrivals.is_full(following);
         match *is_full {
             true => (Vec::new(), None),
             false => (following.ask(Instant::now(), is_led), following.ready_at(is_led)),
         }
     }
 
-    async fn fetch(&self, connection: &mut Connection, asked: &[Asked]) -> Result<(), Error> {
+    /// Fetches records. Returns whether some have come.
+    async fn fetch(&self, connection: &mut Connection, asked: &[Asked]) -> Result<bool, Error> {
         let request = self.request(asked);
         let at_most = POLL + self.shared.options.client.request_timeout;
         let answer = self
@@ -186,11 +160,14 @@ impl Reading {
             .await?;
         add_one(&self.shared.counting.fetch_requests);
         let by_log: HashMap<u32, Asked> = asked.iter().map(|asked| (asked.log, *asked)).collect();
+        let has_records = (answer.topics.iter())
+            .flat_map(|topic| &topic.partitions)
+            .any(|partition| !partition.records.is_empty());
         for asked in self.receive(answer, &by_log) {
             let range = self.range(connection, asked).await?;
             self.settle_range(asked, range);
         }
-        Ok(())
+        Ok(has_records)
     }
 
     fn request(&self, asked: &[Asked]) -> Fetch {
@@ -223,7 +200,7 @@ impl Reading {
     fn receive(&self, answer: Fetched, asked: &HashMap<u32, Asked>) -> Vec<Asked> {
         let (mut outside, mut must_renew) = (Vec::new(), false);
         let now = Instant::now();
-        let mut state = self.state.lock();
+        let mut state = self.arrivals.state.lock();
         for topic in answer.topics {
             for partition in topic.partitions {
                 let log = self.shared.topics.log(&topic.name, partition.index);
@@ -255,7 +232,7 @@ impl Reading {
         let has_come = state.following.has_come();
         drop(state);
         if has_come {
-            self.come.notify_all();
+            self.arrivals.come.notify_all();
         }
         if must_renew {
             self.shared.cluster.renew();
@@ -296,7 +273,7 @@ impl Reading {
 
     fn settle_range(&self, asked: Asked, range: Option<Range>) {
         let log = asked.log;
-        let mut state = self.state.lock();
+        let mut state = self.arrivals.state.lock();
         match range {
             Some(Range::Deleted(start)) => state.following.fail(asked, TailError::Deleted { log, start }),
             Some(Range::Shorter(end)) => {
@@ -316,6 +293,6 @@ impl Reading {
             }
         }
         drop(state);
-        self.come.notify_all();
+        self.arrivals.come.notify_all();
     }
 }

@@ -9,15 +9,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ilion_commitlog::{AppendCallback, AppendError, Envelope};
+use ilion_env::handover;
 use ilion_kafka_client::batch::{self, Entry};
 use ilion_kafka_client::messages::{Produce, ProducePartition, ProduceTopic, Produced, ProducedPartition};
 use ilion_kafka_client::{Connection, Error, View, codes};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
 use crate::counts::add_one;
+use crate::following::Own;
 use crate::frame;
 use crate::queue::{Pending, Queue, Taken};
 use crate::shared::Shared;
@@ -57,8 +59,8 @@ struct State {
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It is in the log from this offset on.
-    There(u64),
+    /// It is in the log from this offset on. The time is that of the log; -1 if the broker does not tell it.
+    There { base_offset: u64, time_millis: i64 },
     /// It is not in the log, and trying again does not help.
     Refused(String),
     /// It is not in the log; trying again may help.
@@ -98,7 +100,8 @@ impl Sending {
         let deadline = Instant::now() + self.shared.options.append_timeout;
         let mut state = self.state.lock();
         while !state.is_closed && !self.has_room(&state.queue, log, value.len()) {
-            if self.room.wait_until(&mut state, deadline).timed_out() {
+            let has_handed_over = MutexGuard::unlocked(&mut state, handover::before_wait);
+            if !has_handed_over && self.room.wait_until(&mut state, deadline).timed_out() {
                 let problem = self.too_late(&state);
                 drop(state);
                 return refuse(done, format!("too many records are on their way: {problem}"));
@@ -300,7 +303,7 @@ impl Sending {
             .cluster
             .renewing(connection.ask(&request, at_most))
             .await;
-        let (verdicts, trouble) = match &answer {
+        let (verdicts, trouble): (Vec<Verdict>, _) = match &answer {
             Ok(answer) => {
                 add_one(&self.shared.counting.produce_requests);
                 let of = |taken: &Taken| self.verdict(answer, taken.log);
@@ -311,6 +314,15 @@ impl Sending {
                 (vec![perhaps; taken.len()], Some(trouble.clone()))
             }
         };
+        let own: Vec<Own> = taken
+            .iter()
+            .zip(&verdicts)
+            .filter_map(|(taken, verdict)| own(taken, verdict))
+            .collect();
+        for own in &own {
+            self.shared.counting.reach(own.log, own.end());
+        }
+        self.shared.tails.receive_own(&own);
         for ((taken, sent_before), verdict) in taken.into_iter().zip(sent_before).zip(verdicts) {
             self.finish(taken, sent_before, verdict);
         }
@@ -354,11 +366,11 @@ impl Sending {
     fn finish(&self, mut taken: Taken, sent_before: bool, verdict: Verdict) {
         let count = taken.records.len();
         let bytes = taken.records.iter().map(|record| record.value.len()).sum();
-        if !matches!(verdict, Verdict::There(_)) {
+        if !matches!(verdict, Verdict::There { .. }) {
             add_one(&self.shared.counting.produce_errors);
         }
         let (settled, trouble) = match verdict {
-            Verdict::There(base_offset) => {
+            Verdict::There { base_offset, .. } => {
                 self.state.lock().queue.settle(taken.log, count, bytes);
                 self.room.notify_all();
                 for (record, offset) in taken.records.into_iter().zip(base_offset..) {
@@ -391,6 +403,23 @@ impl Sending {
     }
 }
 
+/// What readers on this node are given, so that they need not fetch it; `None` if the batch may not be in the log. Pure.
+fn own(taken: &Taken, verdict: &Verdict) -> Option<Own> {
+    let &Verdict::There {
+        base_offset,
+        time_millis,
+    } = verdict
+    else {
+        return None;
+    };
+    Some(Own {
+        log: taken.log,
+        base_offset: i64::try_from(base_offset).ok()?,
+        time_millis,
+        values: taken.records.iter().map(|record| record.value.clone()).collect(),
+    })
+}
+
 /// What an answer says about a batch. Pure.
 ///
 /// A leader that loses its role answers `NOT_LEADER_OR_FOLLOWER` both before it appends and while it waits for the replicas, so that
@@ -403,7 +432,10 @@ fn judge(answer: &ProducedPartition) -> Verdict {
     };
     match answer.error {
         codes::NONE => match u64::try_from(answer.base_offset) {
-            Ok(base_offset) => Verdict::There(base_offset),
+            Ok(base_offset) => Verdict::There {
+                base_offset,
+                time_millis: answer.log_append_time_millis,
+            },
             Err(_) => Verdict::Perhaps("the broker acknowledged the record without an offset".to_owned()),
         },
         codes::MESSAGE_TOO_LARGE | codes::RECORD_LIST_TOO_LARGE => Verdict::Refused(format!(
@@ -437,7 +469,11 @@ mod tests {
 
     #[test]
     fn only_what_a_broker_surely_did_not_append_is_refused() {
-        assert_eq!(answer(codes::NONE, 7), Verdict::There(7));
+        let there = Verdict::There {
+            base_offset: 7,
+            time_millis: 0,
+        };
+        assert_eq!(answer(codes::NONE, 7), there);
         assert!(matches!(answer(codes::NONE, -1), Verdict::Perhaps(_)));
         for code in [
             codes::MESSAGE_TOO_LARGE,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ilion_kafka_client::Cluster;
 
 use crate::Options;
+use crate::arrivals::Tails;
 use crate::counts::Counting;
 use crate::topics::Topics;
 
@@ -14,4 +15,5 @@ pub(crate) struct Shared {
     pub topics: Topics,
     pub options: Options,
     pub counting: Counting,
+    pub tails: Tails,
 }

@@ -7,11 +7,13 @@ use ilion_commitlog::{Delivered, SharedTail, TailError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use crate::arrivals::Arrivals;
 use crate::reading::Reading;
+use crate::shared::Shared;
 
 /// The records of some logs. Its tasks end when it is dropped.
 pub(crate) struct Tail<K> {
-    reading: Arc<Reading>,
+    arrivals: Arc<Arrivals>,
     task: JoinHandle<()>,
     unreachable_after: Duration,
     /// Keeps the runtime alive.
@@ -19,24 +21,20 @@ pub(crate) struct Tail<K> {
 }
 
 impl<K> Tail<K> {
-    pub(crate) fn start(
-        reading: Reading,
-        from: &[(u32, u64)],
-        unreachable_after: Duration,
-        runtime: &Handle,
-        keeper: K,
-    ) -> Self {
-        let reading = Arc::new(reading);
-        let mut state = reading.state.lock();
+    pub(crate) fn start(shared: &Arc<Shared>, from: &[(u32, u64)], runtime: &Handle, keeper: K) -> Self {
+        let options = &shared.options;
+        let arrivals = Arc::new(Arrivals::new(options.cluster, options.tail_bytes_max));
+        let mut state = arrivals.state.lock();
         for (log, from) in from {
             state.following.follow(*log, *from, Instant::now());
         }
         drop(state);
-        let task = runtime.spawn(Arc::clone(&reading).run());
+        shared.tails.add(&arrivals);
+        let reading = Reading::new(Arc::clone(shared), Arc::clone(&arrivals));
         Self {
-            reading,
-            task,
-            unreachable_after,
+            arrivals,
+            task: runtime.spawn(Arc::new(reading).run()),
+            unreachable_after: options.unreachable_after,
             _keeper: keeper,
         }
     }
@@ -45,9 +43,9 @@ impl<K> Tail<K> {
 impl<K: Send> SharedTail for Tail<K> {
     fn next(&mut self, wait: Duration) -> Result<Vec<Delivered>, TailError> {
         let deadline = Instant::now() + wait;
-        let mut state = self.reading.state.lock();
+        let mut state = self.arrivals.state.lock();
         while !state.following.has_come() {
-            if self.reading.come.wait_until(&mut state, deadline).timed_out() {
+            if self.arrivals.come.wait_until(&mut state, deadline).timed_out() {
                 break;
             }
         }
@@ -64,13 +62,13 @@ impl<K: Send> SharedTail for Tail<K> {
     }
 
     fn follow(&mut self, log: u32, from: u64) {
-        let mut state = self.reading.state.lock();
+        let mut state = self.arrivals.state.lock();
         state.following.follow(log, from, Instant::now());
         state.wake();
     }
 
     fn leave(&mut self, log: u32) {
-        self.reading.state.lock().following.leave(log);
+        self.arrivals.state.lock().following.leave(log);
     }
 }
 

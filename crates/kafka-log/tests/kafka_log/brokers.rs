@@ -63,6 +63,8 @@ struct State {
     silent: BTreeSet<usize>,
     /// So many more requests for settings are answered as if the topics were not known yet.
     unknown: usize,
+    /// Requests for records are answered as if there were none.
+    hides_records: bool,
     /// What the fields of batches call their time.
     time_millis: i64,
     requests: usize,
@@ -92,6 +94,7 @@ impl Brokers {
                 down: BTreeSet::new(),
                 silent: BTreeSet::new(),
                 unknown: 0,
+                hides_records: false,
                 time_millis: 1_000_000,
                 requests: 0,
                 arrived: 0,
@@ -160,6 +163,12 @@ impl Brokers {
     /// Has the brokers answer so many requests for settings as if they did not know the topics yet.
     pub fn forget_topics(&self, requests: usize) {
         self.state.lock().unknown = requests;
+    }
+
+    /// Has the brokers answer requests for records as if there were none.
+    pub fn hide_records(&self, hides_records: bool) {
+        self.state.lock().hides_records = hides_records;
+        self.appended.notify_all();
     }
 
     /// Makes this broker the leader of every partition.
@@ -469,6 +478,7 @@ impl State {
                     index: partition.index,
                     error,
                     base_offset,
+                    log_append_time_millis: if base_offset < 0 { -1 } else { self.time_millis },
                     ..ProducedPartition::default()
                 });
             }
@@ -485,6 +495,7 @@ impl State {
     /// The answer, and whether it may go at once.
     fn fetch(&mut self, broker: usize, asked: &Fetch) -> (Fetched, bool) {
         let (mut topics, mut has_news) = (Vec::new(), false);
+        let hides_records = self.hides_records;
         for topic in &asked.topics {
             let mut partitions = Vec::new();
             for partition in &topic.partitions {
@@ -495,7 +506,10 @@ impl State {
                     true if from < log.start || from > log.end => codes::OFFSET_OUT_OF_RANGE,
                     true => codes::NONE,
                 };
-                let batches = log.batches.iter().filter(|(last, _)| *last >= from);
+                let batches = log
+                    .batches
+                    .iter()
+                    .filter(|(last, _)| *last >= from && !hides_records);
                 let records: Vec<u8> = match error {
                     codes::NONE => batches.flat_map(|(_, bytes)| bytes.to_vec()).collect(),
                     _ => Vec::new(),

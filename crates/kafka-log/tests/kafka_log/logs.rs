@@ -47,6 +47,7 @@ fn two_readers_read_the_same_of_all_logs() {
     let other = KafkaLogs::open(options(&brokers)).unwrap();
     let all: Vec<(u32, u64)> = (0..TABLETS).chain([META_LOG]).map(|log| (log, 0)).collect();
     let mut early = other.tail(&all).unwrap();
+    let mut own = logs.tail(&all).unwrap();
     let mut acknowledged = Vec::new();
     for seq in 1..=50 {
         for (log, _) in &all {
@@ -67,6 +68,7 @@ fn two_readers_read_the_same_of_all_logs() {
     };
     let early = by_log(read(&mut *early, acknowledged.len()));
     assert_eq!(early, by_log(read(&mut *late, acknowledged.len())));
+    assert_eq!(early, by_log(read(&mut *own, acknowledged.len())));
     let ends = all.iter().map(|(log, _)| (*log, 50));
     assert_eq!(logs.ends(), ends.collect(), "where the logs end");
     for (log, seq, offset) in acknowledged {
@@ -344,6 +346,25 @@ fn a_tail_tells_of_silence_and_goes_on_after_it() {
         ),
         "{error}"
     );
+}
+
+#[test]
+fn what_a_node_has_appended_comes_without_a_broker_unless_others_came_before() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    let other = KafkaLogs::open(options(&brokers)).unwrap();
+    let (mut own, mut of_other) = (logs.tail(&[(1, 0)]).unwrap(), other.tail(&[(1, 0)]).unwrap());
+    brokers.hide_records(true);
+    for seq in 1..=3 {
+        outcome(&append(&logs, 1, seq)).unwrap();
+    }
+    assert_eq!(seqs(&read(&mut *own, 3)), [1, 2, 3]);
+    outcome(&append(&other, 1, 4)).unwrap();
+    outcome(&append(&logs, 1, 5)).unwrap();
+    assert_eq!(own.next(Duration::ZERO).unwrap(), [], "5 must not come before 4");
+    brokers.hide_records(false);
+    assert_eq!(seqs(&read(&mut *own, 2)), [4, 5]);
+    assert_eq!(seqs(&read(&mut *of_other, 5)), [1, 2, 3, 4, 5]);
 }
 
 #[test]
