@@ -601,7 +601,7 @@ impl Follower {
                     {
                         let waiting = self.shared.commands.lock().remove(&(log, record.origin.seq));
                         if let Some(waiting) = waiting {
-                            drop(waiting.send(Ok(outcome)));
+                            waiting.settle(Ok(outcome));
                         }
                     }
                     add_one(&self.shared.counting.applied);

@@ -22,11 +22,12 @@
 //! | `asking` | records of the meta log, and waiting for their outcome |
 //! | `ring` | [`RingChanges`]: leave, remove, rebalance, cancel, clean |
 //! | `sender` | numbers and sends records |
-//! | `pending` | writes that are on their way |
+//! | `pending` | writes, commands and reads that wait, and those that wait too long |
 //! | `progress` | how far each tablet is applied, and callbacks that wait for that |
 //! | `waiting` | waits for messages |
 //! | `suspension` | a while in which records cannot be applied, as with a full disk |
-//! | `writes` | mutations, commands, changes of the schema |
+//! | `writes` | mutations, changes of the schema |
+//! | `commands` | statements that read before they write |
 //! | `logged` | batches over several tablets, all or none |
 //! | `barriers` | no-ops that reads share |
 //! | `shared` | what threads share |
@@ -37,6 +38,7 @@
 mod asking;
 mod barriers;
 mod catching_up;
+mod commands;
 mod copying;
 mod entering;
 mod facts;

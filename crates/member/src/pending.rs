@@ -1,11 +1,12 @@
-//! [`PendingWrite`]: a write whose records are on their way; [`PendingRead`]: a read that waits for its barrier; [`Overdue`]: those that
-//! take too long.
+//! [`PendingWrite`]: a write whose records are on their way; [`PendingCommand`]: a command without an outcome; [`PendingRead`]: a read that
+//! waits for its barrier; [`Overdue`]: those that take too long.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock, Weak};
 
+use ilion_commitlog::AppendError;
 use ilion_coordinator::{Applied, AppliedCallback, BarrierError};
-use ilion_query::{Acknowledged, AcknowledgedCallback, StoreError};
+use ilion_query::{Acknowledged, AcknowledgedCallback, Error, Executed, StoreError};
 use parking_lot::Mutex;
 
 #[derive(Default)]
@@ -83,6 +84,63 @@ impl GiveUp for PendingRead {
     fn give_up(&self) {
         self.settle(Err(BarrierError::TimedOut));
     }
+}
+
+/// The outcome of a command of this process.
+pub(crate) type Outcome = Result<Executed, Error>;
+
+/// Receives the outcome of a command, or the error of the log.
+pub(crate) type CommandDone = Box<dyn FnOnce(Result<Outcome, AppendError>) + Send>;
+
+/// Commands of this process without an outcome, by tablet and number.
+pub(crate) type PendingCommands = Mutex<BTreeMap<(u32, u64), Arc<PendingCommand>>>;
+
+/// See the module.
+pub(crate) struct PendingCommand {
+    all: Weak<PendingCommands>,
+    /// The tablet and number under which it is among all.
+    place: OnceLock<(u32, u64)>,
+    done: Mutex<Option<CommandDone>>,
+}
+
+impl PendingCommand {
+    pub fn new(all: &Arc<PendingCommands>, done: CommandDone) -> Arc<Self> {
+        Arc::new(Self {
+            all: Arc::downgrade(all),
+            place: OnceLock::new(),
+            done: Mutex::new(Some(done)),
+        })
+    }
+
+    /// Adds it to the others under this tablet and number. To be called once, before its record is sent.
+    pub fn note(pending: &Arc<Self>, place: (u32, u64)) {
+        let place = *pending.place.get_or_init(|| place);
+        if let Some(all) = pending.all.upgrade() {
+            all.lock().insert(place, pending.clone());
+        }
+    }
+
+    /// Ends it, once.
+    pub fn settle(&self, answered: Result<Outcome, AppendError>) {
+        if let (Some(all), Some(place)) = (self.all.upgrade(), self.place.get()) {
+            all.lock().remove(place);
+        }
+        let done = self.done.lock().take();
+        if let Some(done) = done {
+            done(answered);
+        }
+    }
+}
+
+impl GiveUp for PendingCommand {
+    fn give_up(&self) {
+        self.settle(Err(no_outcome()));
+    }
+}
+
+/// The error for a command that may be executed later.
+pub(crate) fn no_outcome() -> AppendError {
+    AppendError::Unknown("no outcome in time".to_owned())
 }
 
 /// What ends when its time is over.
@@ -206,6 +264,29 @@ mod tests {
         reads[0].settle(Ok(Ok(())));
         let timed_out = Err(BarrierError::TimedOut);
         assert_eq!(*seen.lock(), [(20, Ok(Ok(()))), (10, timed_out)]);
+    }
+
+    #[test]
+    fn a_command_ends_once_and_is_then_forgotten() {
+        let (seen, overdue) = (Arc::new(Mutex::new(Vec::new())), Overdue::default());
+        let all = Arc::<PendingCommands>::default();
+        let commands = [1, 2, 3].map(|number| {
+            let seen = seen.clone();
+            let done =
+                move |answered: Result<Outcome, AppendError>| seen.lock().push((number, answered.is_ok()));
+            let command = PendingCommand::new(&all, Box::new(done));
+            PendingCommand::note(&command, (7, number));
+            overdue.watch(10, &command);
+            command
+        });
+        let known = all.lock().remove(&(7, 1)).unwrap();
+        known.settle(Ok(Err(Error::Overtaken)));
+        commands[1].settle(Err(no_outcome()));
+        assert_eq!(all.lock().keys().collect::<Vec<_>>(), [&(7, 3)]);
+        overdue.give_up_until(10);
+        commands[0].settle(Err(no_outcome()));
+        assert_eq!(*seen.lock(), [(1, true), (2, false), (3, false)]);
+        assert!(all.lock().is_empty());
     }
 
     #[test]

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender as Channel;
 use ilion_cluster::{ClusterState, ClusterView, Eyes, Node};
-use ilion_commitlog::AppendError;
 use ilion_coordinator::Topology;
 use ilion_engine::Engine;
 use ilion_env::{Env, turns};
-use ilion_query::{Error, Executed, Store};
+use ilion_query::Store;
 use ilion_replica::BatchId;
 use ilion_schema::SchemaEvent;
 use parking_lot::{Condvar, Mutex};
@@ -21,15 +20,9 @@ use crate::copying;
 use crate::facts::Counting;
 use crate::meta::Asked;
 use crate::options::MemberOptions;
-use crate::pending::Overdue;
+use crate::pending::{Overdue, PendingCommands};
 use crate::progress::Progress;
 use crate::sender::Sender;
-
-/// The outcome of a command of this process.
-pub(crate) type Outcome = Result<Executed, Error>;
-
-/// Where the outcome of a command is sent, or the error of the log.
-pub(crate) type CommandChannel = Channel<Result<Outcome, AppendError>>;
 
 /// What this node knows of its cluster.
 #[derive(Default)]
@@ -64,12 +57,11 @@ pub(crate) struct Shared {
     pub sender: Arc<Sender>,
     pub progress: Progress,
     pub counting: Arc<Counting>,
-    /// Writes that are on their way.
+    /// Writes and commands that are on their way.
     pub overdue: Overdue,
     /// Reads that wait for their barrier, and not on a thread.
     pub overdue_reads: Overdue,
-    /// Commands of this process that are on their way, by tablet and number.
-    pub commands: Mutex<BTreeMap<(u32, u64), CommandChannel>>,
+    pub commands: Arc<PendingCommands>,
     /// Requests of other nodes to copy tablets.
     pub copies: Mutex<Vec<copying::Asked>>,
     /// Logged batches all of whose parts are in their logs, by home; the homes do not know it yet.
@@ -115,7 +107,7 @@ impl Shared {
             progress: Progress::default(),
             overdue: Overdue::default(),
             overdue_reads: Overdue::default(),
-            commands: Mutex::default(),
+            commands: Arc::default(),
             copies: Mutex::default(),
             finished: Mutex::default(),
             cleanings: Mutex::default(),

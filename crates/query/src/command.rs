@@ -83,6 +83,17 @@ impl From<Reason> for Kind {
     }
 }
 
+/// Receives the outcome of a command.
+pub type CommandDone = Box<dyn FnOnce(Result<Executed, Error>) + Send>;
+
+/// Logs a command. It calls back once, on any thread, when the command was executed, or when its outcome is known to be unknown.
+pub type BeginCommand = Box<dyn FnOnce(CommandDone) + Send>;
+
+/// What came of the command that a request has waited for without its thread: the outcome of [`ilion_env::parking`] for a request with
+/// [`ExecuteOptions::may_park`]. The request must not be executed again, except after [`Error::Overtaken`].
+#[derive(Clone, Debug)]
+pub struct Decided(pub Result<Executed, Error>);
+
 /// Executes commands in a cluster, through its log.
 pub trait Commands: Send + Sync {
     /// Logs a command, waits until this node or another replica has executed it, and returns the outcome there.
@@ -95,6 +106,9 @@ pub trait Commands: Send + Sync {
         reason: Reason,
         partitions: &[DecoratedKey],
     ) -> Result<Executed, Error>;
+
+    /// As [`Self::execute`], but no thread waits. `None` if that is not possible, or would fail; then `execute` is the way.
+    fn begin(&self, command: &Command, reason: Reason, partitions: &[DecoratedKey]) -> Option<BeginCommand>;
 }
 
 impl Command {
@@ -300,17 +314,34 @@ impl Form {
     }
 }
 
-impl StoreError {
-    /// The error for the client of a command.
-    pub fn of_command(self, command: &Command, reason: Reason) -> Error {
+/// What the errors of a command name.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandLevel {
+    consistency: Consistency,
+    write_type: WriteType,
+}
+
+impl Command {
+    /// What its errors name.
+    pub fn level(&self, reason: Reason) -> CommandLevel {
         match reason {
             // Compat: conditional statements fail with their serial level.
-            Reason::Decides => {
-                let level = command.serial_consistency.unwrap_or(Consistency::SERIAL);
-                self.of_write(level, WriteType::Cas)
-            }
-            Reason::Counts => self.of_write(command.consistency, WriteType::Counter),
+            Reason::Decides => CommandLevel {
+                consistency: self.serial_consistency.unwrap_or(Consistency::SERIAL),
+                write_type: WriteType::Cas,
+            },
+            Reason::Counts => CommandLevel {
+                consistency: self.consistency,
+                write_type: WriteType::Counter,
+            },
         }
+    }
+}
+
+impl StoreError {
+    /// The error for the client of a command.
+    pub fn of_command(self, level: CommandLevel) -> Error {
+        self.of_write(level.consistency, level.write_type)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ilion_env::parking;
 use ilion_rows::DecoratedKey;
 
 use crate::batch::Member;
@@ -10,7 +11,7 @@ use crate::guardrails;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::write::{ModifyPlan, check_foreseen, partitions_written};
-use crate::{Command, Commands, Error, Executed, Form, Outcome, Reason, Value};
+use crate::{BeginCommand, Command, Commands, Decided, Error, Executed, Form, Outcome, Reason, Value};
 
 /// Why a statement with these changes must be a command; `None` if it reads nothing before it writes.
 pub(crate) fn reason_of<'p>(mut plans: impl Iterator<Item = &'p ModifyPlan>) -> Option<Reason> {
@@ -49,6 +50,8 @@ pub(crate) fn keyspace_of(members: &[Arc<Planned>]) -> Result<Option<&str>, Erro
 /// `None`: the statement cannot be a command, and this node executes it.
 ///
 /// Replicas depend on nothing but the log and their data, so the limits in this node's settings are checked here.
+///
+/// If the request may be parked, this ends its attempt, and [`Decided`] has the outcome.
 ///
 /// # Errors
 /// A value is not possible in its place, a guardrail refuses it, or the execution fails.
@@ -94,5 +97,38 @@ pub(crate) fn send(
         seed: execution.store.time_uuid(),
         function_results: execution.calls.take_noted(),
     };
+    if execution.options.may_park
+        && let Some(begin) = begin(commands, &command, reason, &partitions)
+    {
+        let warnings = execution.warnings.borrow().clone();
+        parking::wait_for(move |done| {
+            begin(Box::new(move |decided| {
+                let decided = decided.map(|executed| Executed {
+                    warnings: [warnings, executed.warnings].concat(),
+                    ..executed
+                });
+                done(Box::new(Decided(decided)));
+            }));
+        });
+        // Nobody sees it: it ends this attempt.
+        return Err(Error::Overloaded(
+            "the outcome of a command is not known yet".to_owned(),
+        ));
+    }
     commands.execute(&command, reason, &partitions).map(Some)
+}
+
+/// What logs the command while its request is parked; `None` if the request must wait on its thread.
+fn begin(
+    commands: &dyn Commands,
+    command: &Command,
+    reason: Reason,
+    partitions: &[DecoratedKey],
+) -> Option<BeginCommand> {
+    // The request is not executed again: it is answered with the outcome.
+    let _may_park = parking::may_park();
+    match parking::may_wait() {
+        true => commands.begin(command, reason, partitions),
+        false => None,
+    }
 }

@@ -93,7 +93,7 @@ pub use access::{
 };
 pub use awaited::{Acknowledged, AcknowledgedCallback, Awaited, ClusterWrite};
 pub use batch_sizes::{BatchSizes, Sizes};
-pub use command::{Command, Commands, Form, Reason};
+pub use command::{BeginCommand, Command, CommandDone, CommandLevel, Commands, Decided, Form, Reason};
 pub use consistency_level::Consistency;
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};

@@ -58,6 +58,8 @@ pub struct ExecuteOptions {
     pub function_results: Option<Arc<FunctionResults>>,
     /// Timeout of a SELECT. It counts only if it is shorter than that of the settings.
     pub timeout: Option<Duration>,
+    /// Whether the request may be parked while it waits for the outcome of a command ([`crate::Decided`]).
+    pub may_park: bool,
 }
 
 /// State of a connection between statements.

@@ -24,7 +24,7 @@ use crate::error_table::error_response;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
-use crate::queues::{Doing, Parked, Queues, RunningRequest, Task};
+use crate::queues::{Doing, Message, Parked, Queues, RunningRequest, Task};
 use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::RequestKind;
 use crate::session::{Begun, InFlight, SentBy, Session, Wire, Work};
@@ -112,8 +112,22 @@ impl Worker {
         }
     }
 
+    /// Executes what a message of the queue has.
+    pub fn run(&mut self, message: Message) {
+        match message {
+            Message::Task(task) => self.run_task(task),
+            Message::Resumed => {
+                self.unfinished.set_tasks(self.queues.take_resumed());
+                while let Some(task) = self.unfinished.next_task() {
+                    self.run_task(task);
+                }
+            }
+            Message::Stop => {}
+        }
+    }
+
     /// Executes a task. Parks the rest of it if the client leaves too many answers unread, or if the memory for clients is used up.
-    pub fn run(&mut self, task: Task) {
+    fn run_task(&mut self, task: Task) {
         let session = task.session;
         let Some((wire, mut client)) = session.enter() else {
             return;
@@ -169,7 +183,7 @@ impl Worker {
                     }
                     Attempted::WaitsFor(started_nanos, event) => {
                         let (parked, queues) = (parked(started_nanos), self.queues.clone());
-                        event.begin(move |given| queues.resume(vec![(parked, given)]));
+                        event.begin(move |given| queues.resume_after_event(parked, given));
                     }
                 }
             }

@@ -14,6 +14,9 @@ use parking_lot::Mutex;
 
 use crate::session::{Begun, Session, Work};
 
+/// A thread takes at most this many requests whose events have happened.
+const RESUMED_MAX: usize = 32;
+
 /// A request that waits for the disk, or for an event.
 pub(crate) struct Parked {
     pub session: Arc<Session>,
@@ -32,6 +35,8 @@ pub(crate) struct Task {
 /// An item of a queue.
 pub(crate) enum Message {
     Task(Task),
+    /// Requests whose events have happened.
+    Resumed,
     /// Ends one thread.
     Stop,
 }
@@ -45,6 +50,8 @@ pub(crate) struct Queues {
     pub doing: Arc<Mutex<Vec<OfThread>>>,
     /// Number of threads for point statements that currently may wait for the disk.
     pub waiting: Arc<AtomicUsize>,
+    /// Requests whose events have happened. While there are some, `point` has a message for them.
+    pub resumed: Arc<Mutex<Vec<(Parked, Given)>>>,
 }
 
 /// The pool of a thread, and its state.
@@ -124,30 +131,31 @@ impl Queues {
 
     /// Queues requests that have what they waited for.
     pub fn resume(&self, parked: Vec<(Parked, Given)>) {
-        let mut tasks: Vec<Task> = Vec::new();
-        for (parked, given) in parked {
-            let Parked {
-                session,
-                frame,
-                received_nanos,
-                started_nanos,
-            } = parked;
-            let work = Work::Frame {
-                frame,
-                received_nanos,
-                begun: Some(Box::new(Begun { started_nanos, given })),
-            };
-            match tasks.iter_mut().find(|task| Arc::ptr_eq(&task.session, &session)) {
-                Some(task) => task.work.push(work),
-                None => tasks.push(Task {
-                    session,
-                    work: vec![work],
-                }),
-            }
-        }
-        for task in tasks {
+        for task in by_session(parked) {
             self.put(StatementWeight::Point, task);
         }
+    }
+
+    /// Queues a request whose event has happened. Those that come before a thread takes them are taken together.
+    pub fn resume_after_event(&self, parked: Parked, given: Given) {
+        let mut resumed = self.resumed.lock();
+        resumed.push((parked, given));
+        if resumed.len() == 1 {
+            // As in `put`.
+            let _ = self.point.send(Message::Resumed);
+        }
+    }
+
+    /// Takes requests whose events have happened.
+    pub fn take_resumed(&self) -> Vec<Task> {
+        let mut resumed = self.resumed.lock();
+        let count = resumed.len().min(RESUMED_MAX);
+        let taken: Vec<_> = resumed.drain(..count).collect();
+        if !resumed.is_empty() {
+            let _ = self.point.send(Message::Resumed);
+        }
+        drop(resumed);
+        by_session(taken)
     }
 
     /// Number of tasks in a queue.
@@ -192,6 +200,31 @@ impl Queues {
             StatementWeight::Heavy => &self.heavy,
         }
     }
+}
+
+fn by_session(parked: Vec<(Parked, Given)>) -> Vec<Task> {
+    let mut tasks: Vec<Task> = Vec::new();
+    for (parked, given) in parked {
+        let Parked {
+            session,
+            frame,
+            received_nanos,
+            started_nanos,
+        } = parked;
+        let work = Work::Frame {
+            frame,
+            received_nanos,
+            begun: Some(Box::new(Begun { started_nanos, given })),
+        };
+        match tasks.iter_mut().find(|task| Arc::ptr_eq(&task.session, &session)) {
+            Some(task) => task.work.push(work),
+            None => tasks.push(Task {
+                session,
+                work: vec![work],
+            }),
+        }
+    }
+    tasks
 }
 
 /// The name of a thread.

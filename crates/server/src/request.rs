@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use ilion_env::spectrogram;
+use ilion_env::{parking, spectrogram};
 use ilion_node::SchemaListener;
 use ilion_protocol::{
     Batch, BatchKind, BindMetadata, CustomPayload, ErrorResponse, Event, Execute, Prepare, Query,
@@ -11,8 +11,8 @@ use ilion_protocol::{
     Supported, Version,
 };
 use ilion_query::{
-    Awaited, BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, Outcome, Prepared,
-    ResultSet, Shape, StatementWeight, Value, Values,
+    Awaited, BatchStatement, ClientState, Consistency, Decided, Error, ExecuteOptions, Executed, Outcome,
+    Prepared, ResultSet, Shape, StatementWeight, Value, Values,
 };
 use uuid::Uuid;
 
@@ -103,13 +103,11 @@ impl Requests {
     fn query(&self, client: &mut ClientState, query: &Query) -> Result<Answered, Error> {
         let options = options_of(&query.params);
         let mut subject = None;
-        let answered = match self.statements.query(client, &query.text, &options) {
-            Ok(mut executed) => {
-                subject = executed.shape.take();
-                self.answered(executed, Reply::Rows)
-            }
-            Err(error) => self.refused(error),
-        };
+        let mut executed = decided().unwrap_or_else(|| self.statements.query(client, &query.text, &options));
+        if let Ok(executed) = &mut executed {
+            subject = executed.shape.take();
+        }
+        let answered = self.answered_or_refused(executed);
         let keyspace = options.keyspace.as_deref();
         let subject = subject.unwrap_or_else(|| self.statements.shape_of(client, &query.text, keyspace));
         Ok(Answered {
@@ -125,10 +123,14 @@ impl Requests {
         execute: &Execute,
         version: Version,
     ) -> Result<Answered, Error> {
-        let prepared = self
-            .statements
-            .prepared(&execute.id)
-            .ok_or_else(|| unprepared(&execute.id))?;
+        let prepared = self.statements.prepared(&execute.id);
+        // A command was executed, even if its statement was forgotten since.
+        if let Some(decided) = decided() {
+            let answered = self.answered_or_refused(decided);
+            let subject = prepared.map_or(answered.subject, Subject::Prepared);
+            return Ok(Answered { subject, ..answered });
+        }
+        let prepared = prepared.ok_or_else(|| unprepared(&execute.id))?;
         let options = options_of(&execute.params);
         let answered = match self.statements.execute(client, &prepared, &options) {
             Ok(executed) => self.answered(executed, |result| {
@@ -179,13 +181,17 @@ impl Requests {
     }
 
     fn batch(&self, client: &mut ClientState, batch: &Batch) -> Result<Answered, Error> {
-        let mut statements = Vec::with_capacity(batch.statements.len());
+        let (mut statements, mut forgotten) = (Vec::with_capacity(batch.statements.len()), None);
         for statement in &batch.statements {
             let source = match &statement.source {
                 StatementSource::Text(text) => BatchStatement::Text(text.clone()),
-                StatementSource::Prepared(id) => {
-                    BatchStatement::Prepared(self.statements.prepared(id).ok_or_else(|| unprepared(id))?)
-                }
+                StatementSource::Prepared(id) => match self.statements.prepared(id) {
+                    Some(prepared) => BatchStatement::Prepared(prepared),
+                    None => {
+                        forgotten.get_or_insert(unprepared(id));
+                        continue;
+                    }
+                },
             };
             statements.push((source, values_of(&statement.values)));
         }
@@ -200,16 +206,22 @@ impl Requests {
             timestamp_micros: batch.timestamp_micros,
             now_secs: batch.now_secs,
             keyspace: batch.keyspace.clone(),
+            may_park: true,
             ..ExecuteOptions::default()
         };
         let subject = self.subject_of_batch(client, kind, &statements, &options);
+        // As for EXECUTE.
+        if let Some(decided) = decided() {
+            let answered = self.answered_or_refused(decided);
+            return Ok(Answered { subject, ..answered });
+        }
+        if let Some(unprepared) = forgotten {
+            return Err(unprepared);
+        }
         let before = spectrogram::set_statement(subject.id().unwrap_or_default());
         let executed = self.statements.batch(client, kind, statements, &options);
         spectrogram::set_statement(before);
-        let answered = match executed {
-            Ok(executed) => self.answered(executed, Reply::Rows),
-            Err(error) => self.refused(error),
-        };
+        let answered = self.answered_or_refused(executed);
         Ok(Answered { subject, ..answered })
     }
 
@@ -225,6 +237,13 @@ impl Requests {
         Subject::Batch {
             kind: kind.prefix(),
             members: Shape::members_of_batch(shapes),
+        }
+    }
+
+    fn answered_or_refused(&self, executed: Result<Executed, Error>) -> Answered {
+        match executed {
+            Ok(executed) => self.answered(executed, Reply::Rows),
+            Err(error) => self.refused(error),
         }
     }
 
@@ -340,7 +359,14 @@ fn options_of(params: &QueryParams) -> ExecuteOptions {
         keyspace: params.keyspace.clone(),
         function_results: None,
         timeout: None,
+        may_park: true,
     }
+}
+
+/// What came of the command of this request, if the request was parked for that. `None` also if the command must be sent again.
+fn decided() -> Option<Result<Executed, Error>> {
+    let Decided(decided) = parking::outcome()?;
+    Some(decided).filter(|decided| !matches!(decided, Err(Error::Overtaken)))
 }
 
 fn values_of(values: &ilion_protocol::Values) -> Values {

@@ -1,6 +1,6 @@
-//! [`Unfinished`]: what a thread has of its task beside the request that it executes.
+//! [`Unfinished`]: what a thread has beside the request that it executes.
 //!
-//! These are requests that are not begun, requests that wait for the disk, and answers. Answers that do not wait for the commit log are sent
+//! These are requests and tasks that are not begun, requests that wait for the disk, and answers. Answers that do not wait for the commit log are sent
 //! when the task is done; those of writes are sent together, when the log is durable up to the last of them. Before a request waits for
 //! another node, everything is passed on, so that it does not wait with it ([`HandsOver`]).
 
@@ -37,6 +37,8 @@ pub(crate) struct Unfinished {
     disk: Option<Arc<DiskReads<Parked>>>,
     durability: Arc<dyn Durability>,
     counters: Arc<Counters>,
+    /// Tasks that are executed after the current one.
+    tasks: RefCell<Vec<Task>>,
     /// `None` between two tasks.
     rest: RefCell<Option<Rest>>,
 }
@@ -83,6 +85,7 @@ impl Unfinished {
             disk,
             durability,
             counters,
+            tasks: RefCell::default(),
             rest: RefCell::default(),
         }
     }
@@ -90,6 +93,16 @@ impl Unfinished {
     /// True if requests may be parked while they wait for the disk.
     pub fn parks_for_disk(&self) -> bool {
         self.disk.is_some()
+    }
+
+    /// Keeps tasks that are executed one after another.
+    pub fn set_tasks(&self, tasks: Vec<Task>) {
+        *self.tasks.borrow_mut() = tasks;
+    }
+
+    /// The next one of these tasks.
+    pub fn next_task(&self) -> Option<Task> {
+        self.tasks.borrow_mut().pop()
     }
 
     pub fn begin(&self, session: Arc<Session>, wire: Wire, work: Vec<Work>) {
@@ -245,9 +258,14 @@ impl Unfinished {
 
 impl HandsOver for Unfinished {
     fn hand_over(&self) -> bool {
+        let tasks = self.tasks.take();
+        let has_tasks = !tasks.is_empty();
+        for task in tasks {
+            self.queues.put(self.pool, task);
+        }
         let mut borrowed = self.rest.borrow_mut();
         let Some(current) = borrowed.as_mut().filter(|rest| !rest.is_empty()) else {
-            return false;
+            return has_tasks;
         };
         let session = current.session.clone();
         let work: Vec<Work> = std::mem::take(&mut current.work).collect();

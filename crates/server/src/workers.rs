@@ -34,6 +34,7 @@ impl Workers {
             sizes,
             doing: Arc::default(),
             waiting: Arc::default(),
+            resumed: Arc::default(),
         };
         let resuming = queues.clone();
         let disk = DiskReads::start(Box::new(move |read| resuming.resume(read)))?;
@@ -103,18 +104,19 @@ impl Workers {
             None,
         );
         while let Ok(message) = self.point.try_recv() {
-            if let Message::Task(task) = message {
-                last.run(task);
-            }
+            last.run(message);
         }
     }
 }
 
 fn run(mut worker: Worker, messages: &Receiver<Message>, doing: &Doing) {
-    while let Ok(Message::Task(task)) = messages.recv() {
+    while let Ok(message) = messages.recv() {
+        if matches!(message, Message::Stop) {
+            return;
+        }
         let number = doing.completed.load(Relaxed) + 1;
         doing.begun.store(number, Relaxed);
-        worker.run(task);
+        worker.run(message);
         doing.completed.store(number, Relaxed);
     }
 }

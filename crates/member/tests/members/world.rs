@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ use ilion_env::parking::{self, Attempt, Given, Parks};
 use ilion_env::{CrashRule, Env, MemEnv, RealEnv};
 use ilion_member::{InProcess, JoinError, MemLogs, Member, MemberOptions, NewCluster, Replaced};
 use ilion_query::{
-    Awaited, ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Executed, Outcome,
-    QueryOptions, QueryProcessor, Store, Value, Values,
+    Awaited, ClientState, ClusterFacts, Consistency, Decided, EngineStore, Error, ExecuteOptions, Executed,
+    Outcome, QueryOptions, QueryProcessor, Store, Value, Values,
 };
 use uuid::Uuid;
 
@@ -357,11 +357,22 @@ pub(crate) fn run(
     Ok(cells.chunks(columns).map(<[_]>::to_vec).collect())
 }
 
-/// Executes a statement as the server does: a read of a row is parked while it waits for its barrier.
+/// Executes a statement as the server does: a read of a row is parked while it waits for its barrier, and every second time a statement with a
+/// condition or a counter while it waits for its outcome.
 fn execute(processor: &QueryProcessor, text: &str, options: &ExecuteOptions) -> Result<Executed, Error> {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let options = &ExecuteOptions {
+        may_park: COUNT.fetch_add(1, Relaxed).is_multiple_of(2),
+        ..options.clone()
+    };
     let mut given = Given::default();
     loop {
-        let execute = || processor.query(&mut ClientState::default(), text, options);
+        let execute = || match parking::outcome() {
+            None | Some(Decided(Err(Error::Overtaken))) => {
+                processor.query(&mut ClientState::default(), text, options)
+            }
+            Some(Decided(decided)) => decided,
+        };
         match parking::attempt(given, Parks::Events, execute) {
             Attempt::Done(executed) => return executed,
             Attempt::WaitsFor(event) => given = event.wait(),

@@ -189,14 +189,14 @@ fn a_command_fails_with_its_serial_level() {
         block_for: 1,
     };
     assert!(matches!(
-        timeout().of_command(&command, Reason::Decides),
+        timeout().of_command(command.level(Reason::Decides)),
         Error::CasWriteUnknown {
             consistency: Consistency::LOCAL_SERIAL,
             ..
         }
     ));
     assert!(matches!(
-        timeout().of_command(&command, Reason::Counts),
+        timeout().of_command(command.level(Reason::Counts)),
         Error::WriteTimeout {
             consistency: Consistency::QUORUM,
             write_type: WriteType::Counter,

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use ilion_codec::Rope;
-use ilion_env::MemEnv;
+use ilion_env::{MemEnv, handover, parking};
 use ilion_node::NoListener;
 use ilion_query::{
-    Awaited, BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed,
+    Awaited, BatchKind, BatchStatement, ClientState, ColumnSpec, Decided, Error, ExecuteOptions, Executed,
     LogPosition, Outcome, Prepared, ResultSet, Values, WriteType,
 };
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
@@ -23,7 +23,7 @@ use ilion_types::CqlType;
 pub struct Double {
     /// Statements that were started.
     pub begun: AtomicUsize,
-    /// Each `SELECT wait` waits for a message.
+    /// Each `SELECT wait` and `UPDATE wait` waits for a message.
     gate: Receiver<()>,
 }
 
@@ -33,7 +33,7 @@ pub struct Setup {
     /// Its clock stands still until the test advances it.
     pub env: MemEnv,
     pub double: Arc<Double>,
-    /// Each message lets one `SELECT wait` continue.
+    /// Each message lets one `SELECT wait` or `UPDATE wait` continue.
     pub gate: Sender<()>,
 }
 
@@ -94,6 +94,15 @@ impl Double {
             std::thread::yield_now();
         }
     }
+}
+
+/// Parks the request until another thread tells the outcome of its command; the result is that of this attempt.
+fn park(outcome: Result<Executed, Error>) -> Result<Executed, Error> {
+    let _may_park = parking::may_park();
+    if parking::may_wait() {
+        parking::wait_for(move |done| drop(std::thread::spawn(move || done(Box::new(Decided(outcome))))));
+    }
+    Err(Error::ServerError("this attempt was not to be seen".to_owned()))
 }
 
 /// A column `v` with these blobs.
@@ -182,6 +191,18 @@ impl Statements for Double {
                 self.gate.recv_timeout(Duration::from_secs(20)).unwrap();
                 blobs(&[b"waited"])
             }
+            // As a request that waits for another node.
+            ["UPDATE", "wait"] => {
+                handover::before_wait();
+                self.gate.recv_timeout(Duration::from_secs(20)).unwrap();
+                blobs(&[b"waited"])
+            }
+            ["UPDATE", "decided", value] => park(blobs(&[value.as_bytes()])),
+            ["UPDATE", "refused"] => park(Err(Error::Invalid("by its replica".to_owned()))),
+            ["UPDATE", "overtaken"] => match parking::outcome::<Decided>() {
+                None => park(Err(Error::Overtaken)),
+                Some(_) => blobs(&[b"again"]),
+            },
             ["SELECT", "warning", "where"] => Ok(Executed {
                 warnings: vec!["careful".to_owned()],
                 ..Executed::of(Outcome::Void)
@@ -202,7 +223,11 @@ impl Statements for Double {
         Err(Error::Invalid("the double prepares nothing".to_owned()))
     }
 
-    fn prepared(&self, _: &[u8]) -> Option<Arc<Prepared>> {
+    fn prepared(&self, id: &[u8]) -> Option<Arc<Prepared>> {
+        // As if the statement had been sent as a command, and were forgotten while its request was parked.
+        if id == b"forgotten" {
+            let _ = park(blobs(&[b"executed"]));
+        }
         None
     }
 

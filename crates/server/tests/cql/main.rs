@@ -12,6 +12,7 @@
 //! | `flow` | clients that read too slowly or send too fast |
 //! | `events` | which clients get which events |
 //! | `stopping` | how a server stops |
+//! | `waits` | requests that wait for other nodes |
 
 #![allow(
     clippy::unwrap_used,
@@ -29,3 +30,4 @@ mod logins;
 mod memory;
 mod startup;
 mod stopping;
+mod waits;
