@@ -17,7 +17,7 @@
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `cluster_probe` | [`ClusterProbe`]: state and counters of the cluster, for the administration |
 //! | `clients`, `client_facts` | the connected clients, for operators |
-//! | `queues` | where requests wait for threads |
+//! | `queues`, `task_queue` | where requests wait for threads |
 //! | `workers`, `execute`, `unfinished`, `weight` | pools, and how a thread executes a task and hands over its rest before it waits |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement of a request |
@@ -98,6 +98,7 @@ mod statements;
 mod subject;
 mod superuser;
 mod system;
+mod task_queue;
 mod telemetry_options;
 mod traces;
 mod unfinished;

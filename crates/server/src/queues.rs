@@ -1,4 +1,4 @@
-//! The queues between connections and the threads that execute requests: one for statements that touch a few rows, one for
+//! The two queues between connections and the threads that execute requests: one for statements that touch a few rows, one for
 //! those that may take long.
 //!
 //! The queues have no bound of their own: each session limits its requests in flight.
@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crossbeam_channel::Sender;
 use ilion_env::parking::Given;
 use ilion_protocol::Frame;
 use ilion_query::StatementWeight;
 use parking_lot::Mutex;
 
 use crate::session::{Begun, Session, Work};
+use crate::task_queue::TaskQueue;
 
 /// A thread takes at most this many requests whose events have happened.
 const RESUMED_MAX: usize = 32;
@@ -44,8 +44,8 @@ pub(crate) enum Message {
 /// The two queues, and the state of the threads that take from them.
 #[derive(Clone)]
 pub(crate) struct Queues {
-    pub point: Sender<Message>,
-    pub heavy: Sender<Message>,
+    pub point: Arc<TaskQueue>,
+    pub heavy: Arc<TaskQueue>,
     pub sizes: PoolSizes,
     pub doing: Arc<Mutex<Vec<OfThread>>>,
     /// Number of threads for point statements that currently may wait for the disk.
@@ -101,10 +101,9 @@ pub(crate) struct PoolSizes {
 }
 
 impl Queues {
-    /// Queues a task. If the threads have stopped, the task is dropped.
+    /// Queues a task.
     pub fn put(&self, weight: StatementWeight, task: Task) {
-        // Fails only if the threads have ended; then the sessions end, too.
-        let _ = self.queue(weight).send(Message::Task(task));
+        self.queue(weight).put(Message::Task(task));
     }
 
     /// Decides whether the calling thread may wait for the disk instead of parking its request, which takes longer. Returns a guard, and
@@ -141,8 +140,7 @@ impl Queues {
         let mut resumed = self.resumed.lock();
         resumed.push((parked, given));
         if resumed.len() == 1 {
-            // As in `put`.
-            let _ = self.point.send(Message::Resumed);
+            self.point.put(Message::Resumed);
         }
     }
 
@@ -152,7 +150,7 @@ impl Queues {
         let count = resumed.len().min(RESUMED_MAX);
         let taken: Vec<_> = resumed.drain(..count).collect();
         if !resumed.is_empty() {
-            let _ = self.point.send(Message::Resumed);
+            self.point.put(Message::Resumed);
         }
         drop(resumed);
         by_session(taken)
@@ -194,7 +192,7 @@ impl Queues {
         }
     }
 
-    fn queue(&self, weight: StatementWeight) -> &Sender<Message> {
+    pub fn queue(&self, weight: StatementWeight) -> &Arc<TaskQueue> {
         match weight {
             StatementWeight::Point => &self.point,
             StatementWeight::Heavy => &self.heavy,

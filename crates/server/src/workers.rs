@@ -7,18 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, unbounded};
 use ilion_env::DiskReads;
 use ilion_query::StatementWeight;
 
 use crate::execute::{Executor, Worker};
 use crate::queues::{Doing, Message, Parked, PoolSizes, Queues, thread_name};
+use crate::task_queue::{Sleeper, TaskQueue};
 
 /// The running threads.
 pub(crate) struct Workers {
     pub queues: Queues,
     executor: Arc<Executor>,
-    point: Receiver<Message>,
     disk: Arc<DiskReads<Parked>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -26,11 +25,9 @@ pub(crate) struct Workers {
 impl Workers {
     /// Starts the threads.
     pub fn start(sizes: PoolSizes, executor: &Arc<Executor>) -> std::io::Result<Self> {
-        let (point, point_messages) = unbounded();
-        let (heavy, heavy_messages) = unbounded();
         let queues = Queues {
-            point,
-            heavy,
+            point: Arc::default(),
+            heavy: Arc::default(),
             sizes,
             doing: Arc::default(),
             waiting: Arc::default(),
@@ -45,31 +42,25 @@ impl Workers {
         let mut workers = Self {
             queues,
             executor: executor.clone(),
-            point: point_messages.clone(),
             disk: Arc::new(disk),
             threads: Vec::new(),
         };
         for index in 0..sizes.point {
-            workers.start_thread(StatementWeight::Point, index, &point_messages)?;
+            workers.start_thread(StatementWeight::Point, index)?;
         }
         for index in 0..sizes.heavy {
-            workers.start_thread(StatementWeight::Heavy, index, &heavy_messages)?;
+            workers.start_thread(StatementWeight::Heavy, index)?;
         }
         Ok(workers)
     }
 
-    fn start_thread(
-        &mut self,
-        pool: StatementWeight,
-        index: usize,
-        messages: &Receiver<Message>,
-    ) -> std::io::Result<()> {
+    fn start_thread(&mut self, pool: StatementWeight, index: usize) -> std::io::Result<()> {
         let name = thread_name(pool, index);
         let doing = Arc::<Doing>::default();
         let disk = (pool == StatementWeight::Point).then(|| self.disk.clone());
         let (executor, queues) = (self.executor.clone(), self.queues.clone());
         self.queues.doing.lock().push((pool, doing.clone()));
-        let messages = messages.clone();
+        let messages = queues.queue(pool).clone();
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             let worker = Worker::new(executor, queues, pool, doing.clone(), disk);
             run(worker, &messages, &doing);
@@ -81,10 +72,10 @@ impl Workers {
     /// Executes the queued requests, and ends the threads.
     pub fn stop(self) {
         for _ in 0..self.queues.sizes.point {
-            let _ = self.queues.point.send(Message::Stop);
+            self.queues.point.put(Message::Stop);
         }
         for _ in 0..self.queues.sizes.heavy {
-            let _ = self.queues.heavy.send(Message::Stop);
+            self.queues.heavy.put(Message::Stop);
         }
         for thread in self.threads {
             if thread.join().is_err() {
@@ -96,21 +87,24 @@ impl Workers {
         };
         disk.stop();
         // Executes requests that were parked when their threads ended.
+        let queues = self.queues;
         let mut last = Worker::new(
             self.executor,
-            self.queues,
+            queues.clone(),
             StatementWeight::Point,
             Arc::default(),
             None,
         );
-        while let Ok(message) = self.point.try_recv() {
+        while let Some(message) = queues.point.try_take() {
             last.run(message);
         }
     }
 }
 
-fn run(mut worker: Worker, messages: &Receiver<Message>, doing: &Doing) {
-    while let Ok(message) = messages.recv() {
+fn run(mut worker: Worker, messages: &TaskQueue, doing: &Doing) {
+    let own = Sleeper::here();
+    loop {
+        let message = messages.take(&own);
         if matches!(message, Message::Stop) {
             return;
         }
