@@ -19,7 +19,7 @@ use crate::account;
 use crate::door::ReadFile;
 use crate::request_io::RequestIo;
 use crate::thread_flag::ThreadFlag;
-use crate::{Error, Result, handover};
+use crate::{Error, Result};
 
 /// A request that was parked this often waits on its thread. It reads many chunks, or memory is too short to keep them.
 const ATTEMPTS_MAX: usize = 8;
@@ -71,7 +71,6 @@ impl Event {
 
     /// Waits for it on this thread. `Given` is empty if it never calls back: then the next attempt waits for it again.
     pub fn wait(self) -> Given {
-        handover::before_wait();
         let (sender, receiver) = mpsc::channel();
         self.begin(move |given| drop(sender.send(given)));
         receiver.recv().unwrap_or_default()
@@ -346,10 +345,10 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_has_waited_is_not_parked() {
+    fn a_request_that_has_begun_something_is_not_parked() {
         let (_env, file) = cold_file();
         let (_, attempts) = until_done(|| {
-            handover::before_wait();
+            stay();
             sum_of(&file, &[7, 8])
         });
         assert_eq!(attempts, 1);

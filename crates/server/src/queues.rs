@@ -44,8 +44,8 @@ pub(crate) enum Message {
 /// The two queues, and the state of the threads that take from them.
 #[derive(Clone)]
 pub(crate) struct Queues {
-    pub point: Arc<TaskQueue>,
-    pub heavy: Arc<TaskQueue>,
+    pub point: Arc<TaskQueue<Message>>,
+    pub heavy: Arc<TaskQueue<Message>>,
     pub sizes: PoolSizes,
     pub doing: Arc<Mutex<Vec<OfThread>>>,
     /// Number of threads for point statements that currently may wait for the disk.
@@ -192,7 +192,7 @@ impl Queues {
         }
     }
 
-    pub fn queue(&self, weight: StatementWeight) -> &Arc<TaskQueue> {
+    pub fn queue(&self, weight: StatementWeight) -> &Arc<TaskQueue<Message>> {
         match weight {
             StatementWeight::Point => &self.point,
             StatementWeight::Heavy => &self.heavy,

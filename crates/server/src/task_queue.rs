@@ -12,20 +12,16 @@ use std::thread::{self, Thread};
 
 use parking_lot::Mutex;
 
-use crate::queues::Message;
-
 /// A thread without work yields its processor this often before it sleeps.
 const YIELDS: u32 = 2;
 
 /// See the module. It has no bound of its own.
-#[derive(Default)]
-pub(crate) struct TaskQueue {
-    state: Mutex<State>,
+pub(crate) struct TaskQueue<T> {
+    state: Mutex<State<T>>,
 }
 
-#[derive(Default)]
-struct State {
-    messages: VecDeque<Message>,
+struct State<T> {
+    messages: VecDeque<T>,
     /// Threads that wait for a message, in the order in which they fell asleep. Each has been told of no message.
     asleep: Vec<Arc<Sleeper>>,
 }
@@ -46,9 +42,20 @@ impl Sleeper {
     }
 }
 
-impl TaskQueue {
+impl<T> Default for TaskQueue<T> {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State {
+                messages: VecDeque::new(),
+                asleep: Vec::new(),
+            }),
+        }
+    }
+}
+
+impl<T> TaskQueue<T> {
     /// Adds a message, and wakes a thread for it if one sleeps.
-    pub fn put(&self, message: Message) {
+    pub fn put(&self, message: T) {
         let mut state = self.state.lock();
         state.messages.push_back(message);
         let woken = state.asleep.pop();
@@ -60,7 +67,7 @@ impl TaskQueue {
     }
 
     /// Takes the first message; waits for one. `own`: the calling thread.
-    pub fn take(&self, own: &Arc<Sleeper>) -> Message {
+    pub fn take(&self, own: &Arc<Sleeper>) -> T {
         let mut yields = YIELDS;
         loop {
             let mut state = self.state.lock();
@@ -83,7 +90,7 @@ impl TaskQueue {
     }
 
     /// Takes the first message, if there is one.
-    pub fn try_take(&self) -> Option<Message> {
+    pub fn try_take(&self) -> Option<T> {
         self.state.lock().messages.pop_front()
     }
 
@@ -107,27 +114,30 @@ mod tests {
     #[test]
     fn each_message_is_taken_once_by_threads_that_sleep_and_wake() {
         const MESSAGES: usize = 20_000;
-        let (queue, taken) = (Arc::new(TaskQueue::default()), Arc::new(AtomicUsize::new(0)));
+        let (queue, taken) = (
+            Arc::new(TaskQueue::<bool>::default()),
+            Arc::new(AtomicUsize::new(0)),
+        );
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let (queue, taken) = (queue.clone(), taken.clone());
                 thread::spawn(move || {
                     let own = Sleeper::here();
-                    while let Message::Resumed = queue.take(&own) {
+                    while queue.take(&own) {
                         taken.fetch_add(1, SeqCst);
                     }
                 })
             })
             .collect();
         for number in 0..MESSAGES {
-            queue.put(Message::Resumed);
+            queue.put(true);
             // Now and then all fall asleep.
             while number % 100 == 0 && taken.load(SeqCst) <= number {
                 thread::yield_now();
             }
         }
         for _ in &threads {
-            queue.put(Message::Stop);
+            queue.put(false);
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(taken.load(SeqCst), MESSAGES);

@@ -101,7 +101,7 @@ impl Workers {
     }
 }
 
-fn run(mut worker: Worker, messages: &TaskQueue, doing: &Doing) {
+fn run(mut worker: Worker, messages: &TaskQueue<Message>, doing: &Doing) {
     let own = Sleeper::here();
     loop {
         let message = messages.take(&own);
