@@ -1,10 +1,11 @@
 //! [`Unfinished`]: what a thread has beside the request that it executes.
 //!
-//! These are requests and tasks that are not begun, requests that wait for the disk, and answers. Answers that do not wait for the commit log are sent
-//! when the task is done; those of writes are sent together, when the log is durable up to the last of them. Before a request waits for
-//! another node, everything is passed on, so that it does not wait with it ([`HandsOver`]).
+//! These are requests and tasks that are not begun, requests that wait for the disk, and answers. Answers that do not wait for the
+//! commit log are sent when the task is done; those of writes are sent together, when the log is durable up to the last of them. Before
+//! a request waits for another node, everything is passed on, so that it does not wait with it ([`HandsOver`]).
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread;
 use std::vec::IntoIter;
@@ -38,7 +39,7 @@ pub(crate) struct Unfinished {
     durability: Arc<dyn Durability>,
     counters: Arc<Counters>,
     /// Tasks that are executed after the current one.
-    tasks: RefCell<Vec<Task>>,
+    tasks: RefCell<VecDeque<Task>>,
     /// `None` between two tasks.
     rest: RefCell<Option<Rest>>,
 }
@@ -97,14 +98,15 @@ impl Unfinished {
 
     /// Keeps tasks that are executed one after another.
     pub fn set_tasks(&self, tasks: Vec<Task>) {
-        *self.tasks.borrow_mut() = tasks;
+        *self.tasks.borrow_mut() = tasks.into();
     }
 
     /// The next one of these tasks.
     pub fn next_task(&self) -> Option<Task> {
-        self.tasks.borrow_mut().pop()
+        self.tasks.borrow_mut().pop_front()
     }
 
+    /// Begins a task.
     pub fn begin(&self, session: Arc<Session>, wire: Wire, work: Vec<Work>) {
         *self.rest.borrow_mut() = Some(Rest {
             session,
