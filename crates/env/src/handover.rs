@@ -1,8 +1,9 @@
 //! What a thread hands over to others before it waits.
 //!
-//! A thread that executes several requests one after another has requests that it has not begun, and answers that it has not sent. They must
-//! not wait together with a request that waits for another node. So code that waits for something that may take long calls [`before_wait`]
-//! first, and the thread's [`HandsOver`] gives the rest of its work away. Threads without one just wait.
+//! A request thread takes several requests at once and executes them one after another. If one of them waits for another node, the later
+//! requests would wait with it, and so would the finished answers, which are sent together at the end. So code that is about to wait for
+//! something that may take long calls [`before_wait`]. It calls the [`HandsOver`] of the thread, which puts the later requests back into
+//! the queue and sends the answers. In other threads it does neither.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

@@ -21,7 +21,7 @@
 //! | `books` | the thread-local counters of `account` and `cost` |
 //! | `trace` | the steps of a traced request |
 //! | `patience` | the deadline of a thread's work for a request |
-//! | `parking` | requests that do not hold a thread while they wait for the disk |
+//! | `parking` | requests that do not hold a thread while they wait for the disk, or for an event |
 //! | `handover` | what a thread hands over to others before it waits |
 //! | `disk_reads` | [`DiskReads`]: carries out the reads of parked requests |
 //! | `client_waits` | whether a client waits for the work of a thread |

@@ -7,7 +7,8 @@
 //! ```
 //! A request that needs bytes from the disk, or an event, fails with an error that only [`attempt`] sees. It is executed again, from its
 //! beginning, when the bytes were read, or the event has happened. So only a request that changes nothing before its last read may be
-//! parked: a reader declares this by [`may_park`]. A request waits for at most one event, and before its first read.
+//! parked: a reader declares this by [`may_park`]. A request waits for at most one event, and before its first read. If the event is the
+//! change that the request makes, the next attempt must answer with its outcome, and not make the change again.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -27,7 +27,8 @@ use crate::shared::Shared;
 
 /// A broker without new records answers after this time. It is also the longest wait of a log that is added to the reads.
 const POLL: Duration = Duration::from_millis(200);
-/// A rest after records. A replica of which nobody waits for a record may be late by this.
+/// After it has received records, a task waits so long before it asks its broker again. A record that no request of this node waits for may
+/// be applied here later by this time.
 const REST: Duration = Duration::from_millis(5);
 /// Approximate maximum size of an answer in bytes; `LOG_BYTES` is the maximum for one log in it.
 const ANSWER_BYTES: i32 = 4 << 20;

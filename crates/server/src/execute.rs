@@ -224,15 +224,18 @@ impl Worker {
                 return Attempted::Done;
             }
         };
-        let weight = weigh_request(&*self.executor.requests.statements, &request.request);
-        if weight == StatementWeight::Heavy && self.pool == StatementWeight::Point {
+        // A request that was parked is not moved any more: another thread would not get what it has waited for.
+        let is_heavy = self.pool == StatementWeight::Point
+            && arrived.begun.is_none()
+            && weigh_request(&*self.executor.requests.statements, &request.request) == StatementWeight::Heavy;
+        if is_heavy {
             let work = vec![Work::Heavy {
                 request: Box::new(request),
                 cost,
                 received_nanos,
             }];
             let session = session.clone();
-            self.queues.put(weight, Task { session, work });
+            self.queues.put(StatementWeight::Heavy, Task { session, work });
             return Attempted::Done;
         }
         self.run_request(session, wire, client, &request, arrived)
@@ -248,12 +251,13 @@ impl Worker {
     ) -> Attempted {
         let executor = &*self.executor;
         let follows = self.follows_nanos.take();
-        let (first, given) = match arrived.begun {
-            Some(begun) => (Some(begun.started_nanos), begun.given),
-            None => (None, Given::default()),
+        let (mut observed, given) = match arrived.begun {
+            Some(begun) => (executor.observers.resume(begun.started_nanos), begun.given),
+            None => {
+                let observed = executor.observers.begin(&*executor.env, request, follows);
+                (observed, Given::default())
+            }
         };
-        let started = first.or(follows);
-        let mut observed = executor.observers.begin(&*executor.env, request, started);
         let _running = (self.pool == StatementWeight::Heavy).then(|| {
             self.doing.request(RunningRequest {
                 text: task_text(&request.request, &*executor.requests.statements),

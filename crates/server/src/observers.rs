@@ -69,6 +69,17 @@ impl Observers {
         }
     }
 
+    /// Goes on with a request that was parked. It is not traced, whatever is decided for others meanwhile: traced requests are never
+    /// parked, and what this one has waited for is given to an attempt, which a traced request has not.
+    pub(crate) fn resume(&self, started_nanos: u64) -> Observed {
+        Observed {
+            trace: None,
+            is_sent: false,
+            started_nanos,
+            scope: cost::begin(),
+        }
+    }
+
     /// The exporter; `None` if spans are not sent.
     fn spans(&self) -> Option<&Telemetry> {
         self.telemetry

@@ -22,7 +22,7 @@ pub(crate) struct TaskQueue<T> {
 
 struct State<T> {
     messages: VecDeque<T>,
-    /// Threads that wait for a message, in the order in which they fell asleep. Each has been told of no message.
+    /// Threads that sleep, in the order in which they fell asleep. A thread that is woken is taken out.
     asleep: Vec<Arc<Sleeper>>,
 }
 

@@ -14,8 +14,8 @@ use ilion_query::{
 };
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::{
-    Auditor, ClientPorts, Durability, DurableCallback, LoginCheck, NoLog, NoLogins, OldVersions, Server,
-    ServerOptions, Services, Statements,
+    Auditor, ClientPorts, Durability, DurableCallback, LoginCheck, NoLog, NoLogins, Observers, OldVersions,
+    Server, ServerOptions, Services, Statements, Trace, TraceStore,
 };
 use ilion_settings::Settings;
 use ilion_types::CqlType;
@@ -42,18 +42,33 @@ pub fn start() -> Setup {
 }
 
 pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn Durability>) -> Setup {
-    start_over(adjust, durability, Arc::new(NoLogins))
+    start_over(adjust, durability, Arc::new(NoLogins), Observers::default())
+}
+
+/// A server that traces this share of the requests.
+pub fn start_tracing(probability: f64) -> Setup {
+    struct NoStore;
+    impl TraceStore for NoStore {
+        fn store(&self, _: Trace) {}
+    }
+    let observers = Observers {
+        traces: Some(Arc::new(NoStore)),
+        ..Observers::default()
+    };
+    observers.trace_probability.set(probability);
+    start_over(|_| {}, Arc::new(NoLog), Arc::new(NoLogins), observers)
 }
 
 /// A server whose clients must log in.
 pub fn start_with_logins(adjust: impl FnOnce(&mut ServerOptions), logins: Arc<dyn LoginCheck>) -> Setup {
-    start_over(adjust, Arc::new(NoLog), logins)
+    start_over(adjust, Arc::new(NoLog), logins, Observers::default())
 }
 
 fn start_over(
     adjust: impl FnOnce(&mut ServerOptions),
     durability: Arc<dyn Durability>,
     logins: Arc<dyn LoginCheck>,
+    observers: Observers,
 ) -> Setup {
     let settings = Settings {
         native_transport_port: 0,
@@ -73,7 +88,7 @@ fn start_over(
         durability,
         schema_listener: Arc::new(NoListener),
         logins,
-        observers: Default::default(),
+        observers: Arc::new(observers),
         old_versions: Arc::new(OldVersions::new(true)),
         auditor: Arc::new(Auditor::new(env.shared(), options.address.ip())),
     };
@@ -96,12 +111,14 @@ impl Double {
     }
 }
 
-/// Parks the request until another thread tells the outcome of its command; the result is that of this attempt.
+/// Parks the request until another thread tells the outcome of its command; the result is that of this attempt. A request that cannot be
+/// parked gets the outcome at once.
 fn park(outcome: Result<Executed, Error>) -> Result<Executed, Error> {
     let _may_park = parking::may_park();
-    if parking::may_wait() {
-        parking::wait_for(move |done| drop(std::thread::spawn(move || done(Box::new(Decided(outcome))))));
+    if !parking::may_wait() {
+        return outcome;
     }
+    parking::wait_for(move |done| drop(std::thread::spawn(move || done(Box::new(Decided(outcome))))));
     Err(Error::ServerError("this attempt was not to be seen".to_owned()))
 }
 

@@ -10,7 +10,7 @@ use ilion_protocol::{
 };
 
 use crate::client::{Client, error_of, query, rows_of};
-use crate::double::start;
+use crate::double::{Setup, start, start_tracing};
 
 /// The first value of the first row.
 fn value(response: Response) -> Vec<u8> {
@@ -45,6 +45,18 @@ fn a_request_that_waits_holds_up_none_that_came_with_it() {
 #[test]
 fn a_parked_command_is_answered_with_its_outcome_and_not_executed_again() {
     let setup = start();
+    executed_once(&setup);
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    let error = error_of(client.query("UPDATE refused"));
+    assert_eq!(error.message, "by its replica");
+}
+
+#[test]
+fn a_command_is_executed_once_if_requests_are_traced_at_random() {
+    executed_once(&start_tracing(0.5));
+}
+
+fn executed_once(setup: &Setup) {
     let mut client = Client::open(setup.server.address(), Version::V4, None);
     let before = setup.double.begun.load(SeqCst);
     let mut bytes = Vec::new();
@@ -58,8 +70,6 @@ fn a_parked_command_is_answered_with_its_outcome_and_not_executed_again() {
     }
     let begun = setup.double.begun.load(SeqCst) - before;
     assert_eq!(begun, 40, "each statement is executed once");
-    let error = error_of(client.query("UPDATE refused"));
-    assert_eq!(error.message, "by its replica");
 }
 
 #[test]
