@@ -1,7 +1,8 @@
 //! [`Ends`]: asks the brokers where logs end, for all callers that wait at the same time ([`crate::confirmed`] says when an end is believed).
 //!
 //! There is one round of questions at a time. A caller that comes during a round waits for the next one, since the questions must be asked
-//! after it came. A round ends as soon as the answers suffice. A broker that owes two answers is not asked a third question: one that hangs
+//! after it came. After a round for a [`CROWD`], the next one waits a moment for as many callers ([`GATHER`]). A round ends as soon as the
+//! answers suffice. A broker that owes two answers is not asked a third question: one that hangs
 //! makes at most two rounds last for `end_timeout`, and then its logs have no known end.
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::confirmed::{Role, Round, Witness};
 use crate::counts::add_one;
@@ -26,23 +27,38 @@ use crate::shared::Shared;
 
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
+/// After a round for this many callers, the next one waits until as many have come, but not for long: those who were answered just now
+/// probably come again, and a round costs brokers the same for one caller as for a hundred.
+const CROWD: usize = 4;
+const GATHER: Duration = Duration::from_millis(1);
 
 /// Callers, and the task that asks for them.
 pub(crate) struct Ends {
     shared: Arc<Shared>,
     /// Never held while a broker is asked, or a callback is called.
     state: Mutex<State>,
-    /// Notified when somebody waits.
+    /// Notified when `State::enough` callers wait.
     filled: Notify,
 }
 
 #[derive(Default)]
 struct State {
     waiting: Waiting,
+    /// How many callers are waiting, and for how many the task that asks should be woken.
+    count: usize,
+    enough: usize,
     is_closed: bool,
 }
 
+/// By log.
 type Waiting = BTreeMap<u32, Vec<Caller>>;
+
+impl State {
+    /// Takes all callers that are waiting, and their number.
+    fn take(&mut self) -> (Waiting, usize) {
+        (std::mem::take(&mut self.waiting), std::mem::take(&mut self.count))
+    }
+}
 
 /// A callback that is called once, at the latest when it is dropped.
 struct Caller(Option<EndCallback>);
@@ -107,15 +123,19 @@ impl Ends {
             return caller.answer(None);
         }
         state.waiting.entry(log).or_default().push(caller);
+        state.count += 1;
+        let is_enough = state.count >= state.enough;
         drop(state);
-        self.filled.notify_one();
+        if is_enough {
+            self.filled.notify_one();
+        }
     }
 
     /// Answers `None` to all callers that wait, and to those that come later.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
-        let waiting = std::mem::take(&mut state.waiting);
+        let (waiting, _) = state.take();
         drop(state);
         drop(waiting);
     }
@@ -123,10 +143,34 @@ impl Ends {
     /// Asks for those who wait; never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut lines = Lines::default();
+        let mut last_count = 0;
         loop {
-            self.filled.notified().await;
-            let waiting = std::mem::take(&mut self.state.lock().waiting);
+            if last_count >= CROWD {
+                self.wait_for(last_count / 2, Some(GATHER)).await;
+            }
+            self.wait_for(1, None).await;
+            let (waiting, count) = self.state.lock().take();
             self.round(&mut lines, waiting).await;
+            last_count = count;
+        }
+    }
+
+    /// Returns when `enough` callers are waiting, or the time is over.
+    async fn wait_for(&self, enough: usize, at_most: Option<Duration>) {
+        let is_enough = || {
+            let mut state = self.state.lock();
+            state.enough = enough;
+            state.count >= enough
+        };
+        let until_enough = async {
+            // A notification may be of an earlier wait.
+            while !is_enough() {
+                self.filled.notified().await;
+            }
+        };
+        match at_most {
+            Some(at_most) => drop(timeout(at_most, until_enough).await),
+            None => until_enough.await,
         }
     }
 

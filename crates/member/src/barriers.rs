@@ -1,7 +1,7 @@
-//! Barriers: ends of logs, shared by the reads that wait at the same time.
+//! Barriers: a read needs the end of a log as it is after the read began.
 //!
-//! A read needs the end of a log as it is after the read began. If the logs cannot tell it for sure, a no-op is appended: its offset is
-//! such an end, too.
+//! The logs tell it, and ask their servers once for all reads that wait. If they cannot tell it for sure, a no-op is appended: its offset
+//! is such an end, too. Reads that wait at the same time share a no-op.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ type Raised = Result<u64, BarrierError>;
 /// Called once, on any thread.
 type RaisedCallback = Box<dyn FnOnce(Raised) + Send>;
 
-/// A question for the end of a tablet's log that is on its way, and the reads that came after it was sent: they need the next one.
+/// A no-op that is on its way to a tablet's log, and the reads that came after it was sent: they need the next one.
 #[derive(Default)]
 struct Flight {
     waiting: Vec<RaisedCallback>,
@@ -55,18 +55,13 @@ impl LogBarriers {
 
     /// Calls back with the offset of a record that is not below any that was acknowledged before this call.
     fn raise_one(&self, tablet: u32, ends_nanos: u64, raised: RaisedCallback) {
-        {
-            let mut flights = self.flights.lock();
-            if let Some(flight) = flights.get_mut(&tablet) {
-                return flight.next.push(raised);
-            }
-            let flight = Flight {
-                waiting: vec![raised],
-                next: Vec::new(),
-            };
-            flights.insert(tablet, flight);
-        }
-        ask(&self.shared, &self.flights, tablet, ends_nanos);
+        let (shared, flights) = (self.shared.clone(), self.flights.clone());
+        let asked = move |end: Option<u64>| match end.and_then(|end| end.checked_sub(1)) {
+            Some(last) => raised(Ok(last)),
+            // It is not known, or the log is empty.
+            None => join(&shared, &flights, tablet, ends_nanos, raised),
+        };
+        self.shared.sender.logs().find_end(tablet, Box::new(asked));
     }
 }
 
@@ -99,16 +94,29 @@ impl Drop for Timed<'_> {
     }
 }
 
-/// Asks for the end of a log, for one flight and then for the next one. Appends a no-op if the end is not known, or the log is empty.
-fn ask(shared: &Arc<Shared>, flights: &Arc<Mutex<BTreeMap<u32, Flight>>>, tablet: u32, ends_nanos: u64) {
-    let (of_end, of_flights) = (shared.clone(), flights.clone());
-    let asked = move |end: Option<u64>| match end.and_then(|end| end.checked_sub(1)) {
-        Some(last) => land(&of_end, &of_flights, tablet, Ok(last)),
-        None => append(&of_end, &of_flights, tablet, ends_nanos),
-    };
-    shared.sender.logs().find_end(tablet, Box::new(asked));
+/// Calls back with the offset of a no-op that is sent after this call.
+fn join(
+    shared: &Arc<Shared>,
+    flights: &Arc<Mutex<BTreeMap<u32, Flight>>>,
+    tablet: u32,
+    ends_nanos: u64,
+    raised: RaisedCallback,
+) {
+    {
+        let mut flights = flights.lock();
+        if let Some(flight) = flights.get_mut(&tablet) {
+            return flight.next.push(raised);
+        }
+        let flight = Flight {
+            waiting: vec![raised],
+            next: Vec::new(),
+        };
+        flights.insert(tablet, flight);
+    }
+    append(shared, flights, tablet, ends_nanos);
 }
 
+/// Appends a no-op for the reads of a flight.
 fn append(shared: &Arc<Shared>, flights: &Arc<Mutex<BTreeMap<u32, Flight>>>, tablet: u32, ends_nanos: u64) {
     let schema_epoch = shared.know(|known| {
         known
@@ -159,7 +167,7 @@ fn land(
     }
     if has_next {
         let ends_nanos = shared.now_nanos() + nanos(shared.write_timeout());
-        ask(shared, flights, tablet, ends_nanos);
+        append(shared, flights, tablet, ends_nanos);
     }
 }
 

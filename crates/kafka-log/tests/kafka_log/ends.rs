@@ -83,6 +83,7 @@ fn callers_at_the_same_time_are_all_answered() {
         let (log, end) = receiver.recv_timeout(PATIENCE).unwrap();
         assert_eq!(end, Some(if log == 2 { offset + 1 } else { 0 }));
     }
+    assert_eq!(end(&logs, 2), Some(offset + 1), "one caller after a crowd");
 }
 
 #[test]
