@@ -7,6 +7,7 @@ use ilion_memtable::Memtable;
 use ilion_rows::random::{Dice, random_table};
 use ilion_rows::{
     ClusteringFilter, Cursor, Decoded, KeyRange, Mutation, MutationReader, decode_mutation, encode_mutation,
+    peek_place,
 };
 
 use crate::split_choice;
@@ -23,13 +24,19 @@ pub fn run(data: &[u8]) {
     if let Some(id) = record.get_mut(5..21) {
         id.copy_from_slice(table.id.0.as_bytes());
     }
+    let place = peek_place(&record);
     let mut reader = MutationReader::new(Bytes::from(record));
     let resolve = |id| (id == table.id).then(|| table.clone());
+    let mut is_first = true;
     while let Some(next) = reader.next_mutation(&resolve).transpose() {
         if let Ok(Decoded::Mutation(mutation)) = next {
+            if is_first {
+                assert_eq!(place, Some((table.id, mutation.key.token.code())));
+            }
             again(&mutation);
             memtable.apply(&mutation);
         }
+        is_first = false;
     }
     let mut cursor = memtable.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()));
     while let Ok(Some(_)) = cursor.next_partition() {

@@ -46,7 +46,8 @@ pub fn run(data: &[u8]) {
 }
 
 fn damaged(choice: usize, edits: &[u8]) -> Vec<u8> {
-    let mut bytes = WHOLE.with_borrow_mut(|known| known.entry(choice).or_insert_with(|| whole(choice)).clone());
+    let mut bytes =
+        WHOLE.with_borrow_mut(|known| known.entry(choice).or_insert_with(|| whole(choice)).clone());
     for edit in edits.as_chunks::<4>().0 {
         let [side, high, low, value] = *edit;
         let step = usize::from(u16::from_be_bytes([high, low])) % bytes.len();

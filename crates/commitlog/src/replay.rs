@@ -145,6 +145,8 @@ struct Replay<'a> {
     log_id: Option<Uuid>,
     /// Computed at the first break.
     later: Option<Later>,
+    /// For the bytes of the next segment.
+    memory: Vec<u8>,
 }
 
 /// A segment that was read.
@@ -204,6 +206,7 @@ impl<'a> Replay<'a> {
             kept: Vec::new(),
             log_id: options.log_id,
             later: None,
+            memory: Vec::new(),
         }
     }
 
@@ -219,7 +222,7 @@ impl<'a> Replay<'a> {
 
     /// Reads one segment.
     fn segment(&mut self, id: SegmentId, all: &[SegmentId], receive: &mut Receiver<'_>) -> Result<()> {
-        let mut file = SegmentFile::open(self.env, self.dir, id)?;
+        let mut file = SegmentFile::open(self.env, self.dir, id, std::mem::take(&mut self.memory))?;
         let mut kept = Kept {
             id,
             end: 0,
@@ -263,6 +266,7 @@ impl<'a> Replay<'a> {
                 break;
             }
         }
+        self.memory = file.into_memory();
         self.report.segments += usize::from(kept.has_records);
         self.kept.push(kept);
         Ok(())

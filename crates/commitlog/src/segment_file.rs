@@ -21,8 +21,8 @@ pub(crate) struct SegmentFile {
 }
 
 impl SegmentFile {
-    /// Opens a segment and reads its first bytes.
-    pub(crate) fn open(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Self> {
+    /// Opens a segment and reads its first bytes. `memory`: of a segment that was read before, since the kernel fills new memory with zeros.
+    pub(crate) fn open(env: &dyn Env, dir: &Path, id: SegmentId, memory: Vec<u8>) -> Result<Self> {
         let path = segment::path_of(dir, id);
         let file = env.open_read(&path)?;
         if file.size_bytes() > SEGMENT_BYTES_MAX {
@@ -34,7 +34,8 @@ impl SegmentFile {
         }
         // Reading ahead would turn pages of reserved space into data, which this start and the next would read.
         file.advise(Access::Random);
-        let bytes = Vec::new();
+        let mut bytes = memory;
+        bytes.clear();
         let mut opened = Self { file, bytes };
         opened.read_more()?;
         Ok(opened)
@@ -42,7 +43,7 @@ impl SegmentFile {
 
     /// Opens a segment and reads it up to where only zeros follow that were never written.
     pub(crate) fn open_whole(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Self> {
-        let mut opened = Self::open(env, dir, id)?;
+        let mut opened = Self::open(env, dir, id, Vec::new())?;
         while !opened.is_rest_unwritten()? {
             opened.read_more()?;
         }
@@ -52,6 +53,11 @@ impl SegmentFile {
     /// The bytes that were read, from the start of the segment on.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The memory, for the next segment.
+    pub(crate) fn into_memory(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Size of the whole file.

@@ -8,20 +8,21 @@
 //! writes of one cell reconcile by their timestamps. Records and steps that depend on the order (a schema change, a truncation, a
 //! flush) wait until everything before them is applied.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use hashbrown::HashMap;
 use ilion_commitlog::{Envelope, Kind, Position};
 use ilion_env::Env;
-use ilion_rows::{Decoded, Mutation, MutationReader};
+use ilion_rows::{Decoded, Mutation, MutationReader, peek_place};
 use ilion_schema::{SchemaFault, TableId, TableSchema};
 use ilion_sstable::{CommitLogInterval, union_intervals};
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 use uuid::Uuid;
 
 use crate::affected::Affected;
@@ -30,15 +31,15 @@ use crate::intervals::{intervals_of, is_on_disk};
 use crate::parallel::thread_count;
 use crate::shared::Shared;
 use crate::snapshots::is_kept_by_drop;
-use crate::table_store::TableStore;
+use crate::table_store::{Active, TableStore};
 use crate::write::memtable_position;
 use crate::{Error, Result};
 
 /// The keyspace of the schema.
 const SCHEMA_KEYSPACE: &str = "system_schema";
-/// In a larger batch, mutations with near tokens are closer together, see [`Applier::apply_sorted`].
-const BATCH_RECORDS_MAX: usize = 1 << 14;
-const BATCH_BYTES_MAX: usize = 4 << 20;
+/// In a larger batch, records with near tokens are closer together, see [`Applier::apply_batch`].
+const BATCH_RECORDS_MAX: usize = 1 << 16;
+const BATCH_BYTES_MAX: usize = 10 << 20;
 /// All batches together take about this much memory.
 const BATCHES_BYTES: usize = 64 << 20;
 /// With more records or bytes held back than this, the schema is read and the records are applied.
@@ -51,9 +52,19 @@ const PROGRESS_NANOS: u64 = 5_000_000_000;
 #[derive(Default)]
 struct Batch {
     /// The records, without space between them.
-    bytes: Vec<u8>,
+    bytes: BytesMut,
     /// Position and length of each.
     records: Vec<(Position, usize)>,
+}
+
+impl Batch {
+    /// An empty batch with room for as many records as another one has.
+    fn with_capacity(other: &Self) -> Self {
+        Self {
+            bytes: BytesMut::with_capacity(other.bytes.len()),
+            records: Vec::with_capacity(other.records.len()),
+        }
+    }
 }
 
 /// Replays the records that `read` passes to [`Replay::receive`]; `read` calls [`Replay::finish`] behind the last one. Returns the
@@ -152,14 +163,17 @@ impl Replay<'_> {
     }
 
     fn take_schema(&mut self, position: Position, body: Bytes) -> Result<()> {
-        let changes = self.applier.decode(position, body)?;
+        let mut changes = Vec::new();
+        let mut reader = MutationReader::new(body);
+        self.applier
+            .decode(&mut reader, position, None, |change| changes.push(change))?;
         // The schema is read first if the change drops a table with files: only a table that is in the schema has its files removed.
         if self.is_schema_old && changes.iter().any(|change| self.leaves_files(change)) {
             self.release()?;
         }
         self.is_schema_old = true;
         let changes = changes.into_iter().map(|change| (position, change));
-        self.applier.apply_sorted(changes.collect());
+        self.applier.apply_apart(changes.collect());
         Ok(())
     }
 
@@ -253,7 +267,9 @@ impl Replay<'_> {
     }
 
     fn send(&mut self) -> Result<()> {
-        let batch = std::mem::take(&mut self.batch);
+        let spare = self.applier.spare.lock().pop();
+        let next = spare.unwrap_or_else(|| Batch::with_capacity(&self.batch));
+        let batch = std::mem::replace(&mut self.batch, next);
         let Some(sender) = &self.sender else {
             self.applier.apply_all(batch);
             return self.applier.check();
@@ -337,6 +353,8 @@ struct Applier<'a> {
     /// Batches that are not applied yet.
     pending: Mutex<usize>,
     idle: Condvar,
+    /// Batches that were applied, without their records. New memory would cost more: the kernel fills it with zeros.
+    spare: Mutex<Vec<Batch>>,
 }
 
 impl<'a> Applier<'a> {
@@ -349,6 +367,7 @@ impl<'a> Applier<'a> {
             failure: Mutex::new(None),
             pending: Mutex::new(0),
             idle: Condvar::new(),
+            spare: Mutex::default(),
         }
     }
 
@@ -372,14 +391,63 @@ impl<'a> Applier<'a> {
         }
     }
 
-    fn apply_batch(&self, Batch { bytes, records }: Batch) -> Result<()> {
-        let mut bytes = Bytes::from(bytes);
-        let mut mutations = Vec::with_capacity(records.len());
-        for (position, len) in records {
-            let decoded = self.decode(position, bytes.split_to(len))?;
-            mutations.extend(decoded.into_iter().map(|mutation| (position, mutation)));
+    /// Applies records table by table, in the order of their tokens, so that neighbours in the memtable are still in the caches of the
+    /// processor.
+    fn apply_batch(&self, Batch { bytes, mut records }: Batch) -> Result<()> {
+        let bytes = bytes.freeze();
+        let mut offset = 0;
+        let located = records.drain(..).map(|(position, len)| {
+            let body = offset..offset + len;
+            offset += len;
+            // The first mutation stands for all of a record.
+            let place = peek_place(&bytes[body.clone()]);
+            Located {
+                place,
+                position,
+                body,
+            }
+        });
+        let mut located: Vec<Located> = located.collect();
+        located.sort_unstable_by_key(|located| located.place);
+        let table = |located: &Located| located.place.map(|(table, _)| table);
+        for of_table in located.chunk_by(|one, next| table(one) == table(next)) {
+            self.apply_located(&bytes, of_table)?;
         }
-        self.apply_sorted(mutations);
+        // Fails if something keeps a part of it; the memtables have copies.
+        if let Ok(mut bytes) = bytes.try_into_mut() {
+            bytes.clear();
+            self.spare.lock().push(Batch { bytes, records });
+        }
+        Ok(())
+    }
+
+    /// Applies records whose first mutations are of the same table.
+    fn apply_located(&self, bytes: &Bytes, located: &[Located]) -> Result<()> {
+        let tables = self.shared.tables.load();
+        let first = located.first().and_then(|first| first.place);
+        let store = first.and_then(|(table, _)| tables.get(&table));
+        let mut apart = Vec::new();
+        {
+            let mut target = store.map(|store| Target::new(self, store));
+            // The threads would take turns at the reference count of a schema that they share.
+            let schema = store.map(|store| Arc::new(TableSchema::clone(&store.schema())));
+            let mut reader = MutationReader::new(Bytes::new());
+            for Located { position, body, .. } in located {
+                reader.restart(bytes.slice(body.clone()));
+                self.decode(
+                    &mut reader,
+                    *position,
+                    schema.as_ref(),
+                    |mutation| match &mut target {
+                        Some(target) if target.store.id == mutation.table.id => {
+                            target.apply(*position, &mutation);
+                        }
+                        _ => apart.push((*position, mutation)),
+                    },
+                )?;
+            }
+        }
+        self.apply_apart(apart);
         Ok(())
     }
 
@@ -387,18 +455,25 @@ impl<'a> Applier<'a> {
         self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The mutations of a record, without those of dropped tables.
-    fn decode(&self, position: Position, body: Bytes) -> Result<Vec<Mutation>> {
-        let tables = self.shared.tables.load();
-        let resolve =
-            |id: TableId| -> Option<Arc<TableSchema>> { tables.get(&id).map(|store| store.schema()) };
-        let mut reader = MutationReader::new(body);
-        let mut mutations = Vec::new();
+    /// Passes on the mutations of a record, without those of dropped tables. `known`: the schema of the table that most of them are of.
+    fn decode(
+        &self,
+        reader: &mut MutationReader,
+        position: Position,
+        known: Option<&Arc<TableSchema>>,
+        mut each: impl FnMut(Mutation),
+    ) -> Result<()> {
+        let resolve = |id: TableId| -> Option<Arc<TableSchema>> {
+            match known {
+                Some(known) if known.id == id => Some(known.clone()),
+                _ => self.shared.tables.load().get(&id).map(|store| store.schema()),
+            }
+        };
         loop {
             match reader.next_mutation(&resolve) {
-                Ok(None) => return Ok(mutations),
+                Ok(None) => return Ok(()),
                 Ok(Some(Decoded::NoSuchTable(_))) => self.skip(),
-                Ok(Some(Decoded::Mutation(mutation))) => mutations.push(mutation),
+                Ok(Some(Decoded::Mutation(mutation))) => each(mutation),
                 Err(error) => {
                     return Err(Error::Refused(format!(
                         "the commit log record at {position} does not decode ({error}); its checksum holds, so a newer \
@@ -409,38 +484,22 @@ impl<'a> Applier<'a> {
         }
     }
 
-    /// Applies mutations table by table, in the order of their tokens, so that neighbours in the memtable are still in the caches of the
-    /// processor.
-    fn apply_sorted(&self, mut mutations: Vec<(Position, Mutation)>) {
-        mutations.sort_by_cached_key(|(_, mutation)| (mutation.table.id, mutation.key.token.code()));
+    /// Applies mutations of any tables, table by table.
+    fn apply_apart(&self, mut mutations: Vec<(Position, Mutation)>) {
         let tables = self.shared.tables.load();
+        mutations.sort_by_cached_key(|(_, mutation)| (mutation.table.id, mutation.key.token.code()));
         for of_table in mutations.chunk_by(|(_, one), (_, next)| one.table.id == next.table.id) {
-            match of_table
+            let store = of_table
                 .first()
-                .and_then(|(_, first)| tables.get(&first.table.id))
-            {
-                Some(store) => self.apply_to(store, of_table),
-                None => of_table.iter().for_each(|_| self.skip()),
+                .and_then(|(_, first)| tables.get(&first.table.id));
+            let mut target = store.map(|store| Target::new(self, store));
+            for (position, mutation) in of_table {
+                match &mut target {
+                    Some(target) => target.apply(*position, mutation),
+                    None => self.skip(),
+                }
             }
         }
-    }
-
-    fn apply_to(&self, store: &TableStore, mutations: &[(Position, Mutation)]) {
-        let on_disk = self.on_disk(store);
-        let active = store.active.read();
-        let mut grown = 0;
-        for (position, mutation) in mutations {
-            if is_on_disk(&on_disk, *position) {
-                self.skip();
-                continue;
-            }
-            if mutation.table.keyspace == SCHEMA_KEYSPACE {
-                self.has_schema_rows.store(true, Ordering::Relaxed);
-            }
-            let position = Some(memtable_position(*position));
-            grown += self.shared.apply_to_memtable(&active, mutation, position);
-        }
-        self.shared.budget.grow(grown);
     }
 
     fn on_disk(&self, store: &TableStore) -> Arc<Vec<CommitLogInterval>> {
@@ -449,6 +508,56 @@ impl<'a> Applier<'a> {
         }
         let found = Arc::new(intervals(store, self.shared.id));
         self.on_disk.write().entry(store.id).or_insert(found).clone()
+    }
+}
+
+/// A record of a batch.
+struct Located {
+    /// The table and the code of the token of its first mutation.
+    place: Option<(TableId, u64)>,
+    position: Position,
+    /// Where it is in the bytes of the batch.
+    body: Range<usize>,
+}
+
+/// A table whose memtable takes mutations.
+struct Target<'a> {
+    applier: &'a Applier<'a>,
+    store: &'a TableStore,
+    active: RwLockReadGuard<'a, Active>,
+    on_disk: Arc<Vec<CommitLogInterval>>,
+    is_of_schema: bool,
+    grown: isize,
+}
+
+impl<'a> Target<'a> {
+    fn new(applier: &'a Applier<'a>, store: &'a TableStore) -> Self {
+        Self {
+            on_disk: applier.on_disk(store),
+            is_of_schema: store.schema().keyspace == SCHEMA_KEYSPACE,
+            active: store.active.read(),
+            applier,
+            store,
+            grown: 0,
+        }
+    }
+
+    fn apply(&mut self, position: Position, mutation: &Mutation) {
+        let applier = self.applier;
+        if is_on_disk(&self.on_disk, position) {
+            return applier.skip();
+        }
+        if self.is_of_schema {
+            applier.has_schema_rows.store(true, Ordering::Relaxed);
+        }
+        let position = Some(memtable_position(position));
+        self.grown += applier.shared.apply_to_memtable(&self.active, mutation, position);
+    }
+}
+
+impl Drop for Target<'_> {
+    fn drop(&mut self) {
+        self.applier.shared.budget.grow(self.grown);
     }
 }
 

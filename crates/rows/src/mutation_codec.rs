@@ -38,7 +38,7 @@ mod reader;
 mod tests;
 
 pub use encode::encode_mutation;
-pub use reader::{Decoded, MutationReader, decode_mutation};
+pub use reader::{Decoded, MutationReader, decode_mutation, peek_place};
 
 const VERSION: u8 = 1;
 

@@ -172,6 +172,39 @@ fn a_replay_that_meets_schema_changes_truncations_and_data_is_what_was() {
 }
 
 #[test]
+fn a_replay_applies_records_of_several_tables_whatever_became_of_the_first_one() {
+    let store = new_store(17, small_options());
+    let names = ["first", "second", "third"];
+    let tables = names.map(|name| store.add_table(name));
+    // Batches have 10 MiB.
+    let large = "y".repeat(8 << 10);
+    for number in 0..20_000 {
+        let key = format!("k{number}");
+        let of = |table| put(table, &key, 1, "x", 10);
+        let record = match number % 3 {
+            0 => vec![of(&tables[0]), of(&tables[1])],
+            1 => vec![of(&tables[1]), of(&tables[2]), of(&tables[0])],
+            _ => vec![put(&tables[2], &key, 1, &large, 10)],
+        };
+        store.engine.apply(&record).unwrap();
+    }
+    store.alter(&drop_table("ks", "first"));
+    let store = store.restart(small_options());
+    assert!(!store.has_table("first"));
+    let row = |value: &str| vec![(1, value.to_owned())];
+    for number in 0..20_000 {
+        let rows =
+            ["second", "third"].map(|name| store.rows_of(&store.table_named(name), &format!("k{number}")));
+        let expected = match number % 3 {
+            0 => [row("x"), vec![]],
+            1 => [row("x"), row("x")],
+            _ => [vec![], row(&large)],
+        };
+        assert!(rows == expected, "k{number}");
+    }
+}
+
+#[test]
 fn a_start_after_a_drain_has_nothing_to_replay() {
     let store = new_store(10, small_options());
     store.put("a", 1, "x", 10);

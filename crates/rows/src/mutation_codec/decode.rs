@@ -1,6 +1,7 @@
 //! Decodes one mutation. Values are slices of the record, and keep it alive ([`Row::detached`] copies them).
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_codec::{Error, Reader};
@@ -16,10 +17,70 @@ use crate::{
 };
 
 /// A name of the mutation's list, resolved in the current table.
+#[derive(Clone, Debug)]
 struct Name {
     is_complex: bool,
     /// The column, and the timestamp up to which cells of this name were dropped; `None` if its cells are skipped.
     column: Option<(ColumnId, i64)>,
+}
+
+/// A list of names.
+#[derive(Clone, Debug, Default)]
+struct NameList {
+    /// As it is stored; empty if nothing was read yet. No list begins with another one.
+    bytes: Vec<u8>,
+    names: Vec<Name>,
+}
+
+/// The lists of names that were read last. Most mutations have the columns of the one before, and to resolve them took a quarter of the
+/// instructions of a replay.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownNames {
+    /// The schema in which the names were resolved.
+    table: Option<Arc<TableSchema>>,
+    statics: NameList,
+    regulars: NameList,
+}
+
+impl KnownNames {
+    /// Forgets names of another schema.
+    fn keep_of(&mut self, table: &Arc<TableSchema>) {
+        if !self.table.as_ref().is_some_and(|known| Arc::ptr_eq(known, table)) {
+            *self = Self {
+                table: Some(table.clone()),
+                ..Self::default()
+            };
+        }
+    }
+}
+
+/// What stands before the key.
+pub(super) struct Head {
+    pub partitioner: Partitioner,
+    /// See [`head`].
+    bits: u8,
+    base: Base,
+}
+
+impl Head {
+    pub fn decode(input: &mut Reader<'_>) -> Result<Self, Error> {
+        let bits = input.u8()?;
+        let partitioner = match bits & head::PARTITIONER {
+            0 => Partitioner::Murmur3,
+            1 => Partitioner::ByteOrdered,
+            2 => Partitioner::Random,
+            _ => return Err(input.error("a known partitioner before this")),
+        };
+        if bits & !head::KNOWN != 0 {
+            return Err(input.error("known head bits before this"));
+        }
+        let base = Base { micros: input.i64()? };
+        Ok(Self {
+            partitioner,
+            bits,
+            base,
+        })
+    }
 }
 
 pub(super) struct Decoder<'m> {
@@ -33,50 +94,47 @@ impl<'m> Decoder<'m> {
     /// Decodes the rest of `input`, which starts behind the table's id.
     pub(super) fn run(
         record: &'m Bytes,
-        table: &'m TableSchema,
+        table: &'m Arc<TableSchema>,
+        known: &mut KnownNames,
         input: &mut Reader<'_>,
     ) -> Result<(DecoratedKey, PartitionUpdate), Error> {
-        let head = input.u8()?;
-        let partitioner = match head & head::PARTITIONER {
-            0 => Partitioner::Murmur3,
-            1 => Partitioner::ByteOrdered,
-            2 => Partitioner::Random,
-            _ => return Err(input.error("a known partitioner before this")),
-        };
-        if head & !head::KNOWN != 0 {
-            return Err(input.error("known head bits before this"));
-        }
-        let base = Base { micros: input.i64()? };
+        known.keep_of(table);
+        let head = Head::decode(input)?;
         let decoder = Self {
             record,
             table,
-            base,
+            base: head.base,
             comparator: ClusteringComparator::of(table),
         };
-        let key = DecoratedKey::new(partitioner, decode_bytes(record, input)?);
+        let key = DecoratedKey::new(head.partitioner, decode_bytes(record, input)?);
         if input.uvint()? != decoder.comparator.len() as u64 {
             return Err(input.error("as many clustering columns as the table has, before this"));
         }
-        let update = decoder.update(head, input)?;
+        let update = decoder.update(head.bits, known, input)?;
         Ok((key, update))
     }
 
-    fn update(&self, head: u8, input: &mut Reader<'_>) -> Result<PartitionUpdate, Error> {
+    fn update(
+        &self,
+        head: u8,
+        known: &mut KnownNames,
+        input: &mut Reader<'_>,
+    ) -> Result<PartitionUpdate, Error> {
         let has = |bit| head & bit != 0;
         let statics = match has(head::STATIC_ROW) {
-            true => self.names(ColumnKind::Static, input)?,
-            false => Vec::new(),
+            true => self.names(ColumnKind::Static, &mut known.statics, input)?,
+            false => &[],
         };
-        let regulars = self.names(ColumnKind::Regular, input)?;
+        let regulars = self.names(ColumnKind::Regular, &mut known.regulars, input)?;
         let mut update = PartitionUpdate::default();
         if has(head::DELETION) {
             update.deletion = Some(self.deletion(input)?);
         }
         if has(head::STATIC_ROW) {
-            let static_row = self.row(&statics, 0, input)?;
+            let static_row = self.row(statics, 0, input)?;
             update.static_row = (!static_row.is_empty()).then_some(static_row);
         }
-        update.rows = self.rows(&regulars, input)?;
+        update.rows = self.rows(regulars, input)?;
         if has(head::RANGES) {
             for _ in 0..input.uvint()? {
                 update.ranges.push(self.range(input)?);
@@ -88,18 +146,33 @@ impl<'m> Decoder<'m> {
         Ok(update)
     }
 
-    fn names(&self, kind: ColumnKind, input: &mut Reader<'_>) -> Result<Vec<Name>, Error> {
+    fn names<'n>(
+        &self,
+        kind: ColumnKind,
+        known: &'n mut NameList,
+        input: &mut Reader<'_>,
+    ) -> Result<&'n [Name], Error> {
+        let stored = input.rest();
+        if !known.bytes.is_empty() && stored.starts_with(&known.bytes) {
+            input.skip(known.bytes.len())?;
+            return Ok(&known.names);
+        }
+        // Also after an error, the list must not be taken for another one.
+        known.bytes.clear();
+        known.names.clear();
         let count = input.uvint_len()?;
-        let mut names = Vec::with_capacity(input.capacity_for(count, 2));
+        known.names.reserve(input.capacity_for(count, 2));
         for _ in 0..count {
             let is_complex = input.bool()?;
             let name = input.string_vint()?;
-            names.push(Name {
+            known.names.push(Name {
                 is_complex,
                 column: self.resolve_name(name, kind, is_complex),
             });
         }
-        Ok(names)
+        let length = stored.len() - input.remaining();
+        known.bytes.extend_from_slice(&stored[..length]);
+        Ok(&known.names)
     }
 
     fn resolve_name(&self, name: &str, kind: ColumnKind, is_complex: bool) -> Option<(ColumnId, i64)> {

@@ -8,7 +8,7 @@ use ilion_schema::{TableId, TableSchema};
 use uuid::Uuid;
 
 use super::VERSION;
-use super::decode::Decoder;
+use super::decode::{Decoder, Head, KnownNames};
 use crate::Mutation;
 
 /// A mutation of a record, or the note that it was skipped.
@@ -24,11 +24,12 @@ pub enum Decoded {
     NoSuchTable(TableId),
 }
 
-/// Reads the mutations of one record.
+/// Reads the mutations of one record, or of several.
 #[derive(Clone, Debug)]
 pub struct MutationReader {
     record: Bytes,
     offset: usize,
+    known: KnownNames,
 }
 
 /// Reads a record of exactly one mutation.
@@ -51,10 +52,32 @@ pub fn decode_mutation(
     Ok(decoded)
 }
 
+/// The table of the first mutation of a record and the code of its token ([`ilion_types::Token::code`]), without reading the rest; `None`
+/// if the bytes do not begin with a mutation.
+pub fn peek_place(record: &[u8]) -> Option<(TableId, u64)> {
+    let mut input = Reader::new(record);
+    input.skip(size_of::<u32>() + size_of_val(&VERSION)).ok()?;
+    let table = TableId(Uuid::from_bytes(input.uuid_bytes().ok()?));
+    let head = Head::decode(&mut input).ok()?;
+    let key = input.bytes_vint().ok()?;
+    Some((table, head.partitioner.token(key).code()))
+}
+
 impl MutationReader {
     /// Starts at the first mutation of `record`.
     pub fn new(record: Bytes) -> Self {
-        Self { record, offset: 0 }
+        Self {
+            record,
+            offset: 0,
+            known: KnownNames::default(),
+        }
+    }
+
+    /// Goes on at the first mutation of another record. That takes less time than a new reader: a mutation that has the same columns as the
+    /// one before, and the same schema, finds them already resolved.
+    pub fn restart(&mut self, record: Bytes) {
+        self.record = record;
+        self.offset = 0;
     }
 
     /// The next mutation; `None` at the end of the record.
@@ -80,12 +103,13 @@ impl MutationReader {
         self.offset = start + size;
         let mut body = Reader::new(&self.record[..self.offset]);
         body.skip(start)?;
-        decode_body(&self.record, &mut body, resolve).map(Some)
+        decode_body(&self.record, &mut self.known, &mut body, resolve).map(Some)
     }
 }
 
 fn decode_body(
     record: &Bytes,
+    known: &mut KnownNames,
     input: &mut Reader<'_>,
     resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
 ) -> Result<Decoded, Error> {
@@ -97,6 +121,6 @@ fn decode_body(
     let Some(table) = resolve(id) else {
         return Ok(Decoded::NoSuchTable(id));
     };
-    let (key, update) = Decoder::run(record, &table, input)?;
+    let (key, update) = Decoder::run(record, &table, known, input)?;
     Ok(Decoded::Mutation(Mutation { table, key, update }))
 }

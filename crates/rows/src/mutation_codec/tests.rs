@@ -5,7 +5,7 @@ use ilion_schema::{ClusteringOrder, ColumnKind, DroppedColumn, TableBuilder, Tab
 use ilion_types::{CqlType, Partitioner, Uuid};
 use proptest::prelude::*;
 
-use super::{Decoded, MutationReader, decode_mutation, encode_mutation};
+use super::{Decoded, MutationReader, decode_mutation, encode_mutation, peek_place};
 use crate::random::{Dice, random_mutation, random_table};
 use crate::{Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, Mutation, PartitionUpdate, Row};
 
@@ -62,6 +62,7 @@ proptest! {
         written.iter().for_each(|mutation| encode_mutation(mutation, &mut record));
         let mut reader = MutationReader::new(Bytes::from(record));
         for expected in &written {
+            prop_assert_eq!(peek_place(&encode(expected)), Some((table.id, expected.key.token.code())));
             match reader.next_mutation(&|_| Some(table.clone())).unwrap() {
                 Some(Decoded::Mutation(read)) => {
                     prop_assert_eq!(&read.key, &expected.key);
@@ -71,6 +72,42 @@ proptest! {
             }
         }
         prop_assert!(reader.next_mutation(&|_| Some(table.clone())).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_reader_that_goes_on_reads_as_a_new_one(seed: u64) {
+        let mut dice = Dice::new(seed);
+        let tables = [random_table(&mut dice), random_table(&mut dice)];
+        let mut reader = MutationReader::new(Bytes::new());
+        let mut last: Option<Mutation> = None;
+        for _ in 0..20 {
+            let mutation = match last.take().filter(|_| dice.one_in(2)) {
+                // The same columns in another row.
+                Some(mut last) => {
+                    last.key = random_mutation(&last.table, &mut dice).key;
+                    last
+                }
+                None => random_mutation(&tables[dice.below(2)], &mut dice),
+            };
+            let mut record = encode(&mutation).to_vec();
+            let is_damaged = dice.one_in(4);
+            if is_damaged {
+                let at = 30 + dice.below(record.len() - 30);
+                record[at] ^= 1 << dice.below(8);
+            }
+            let record = Bytes::from(record);
+            let resolve = |_| Some(mutation.table.clone());
+            reader.restart(record.clone());
+            let (new, again) = (decode_mutation(&record, &resolve), reader.next_mutation(&resolve));
+            match (new, again) {
+                (Ok(Decoded::Mutation(new)), Ok(Some(Decoded::Mutation(again)))) => {
+                    prop_assert_eq!((new.key, new.update), (again.key, again.update));
+                }
+                (Err(new), Err(again)) => prop_assert_eq!(new, again),
+                other => prop_assert!(false, "{:?}", other),
+            }
+            last = Some(mutation);
+        }
     }
 
     #[test]
@@ -90,7 +127,10 @@ proptest! {
         if let Some(body) = record.len().checked_sub(4) && dice.one_in(2) {
             record[..4].copy_from_slice(&u32::try_from(body).unwrap().to_be_bytes());
         }
-        if let Ok(Decoded::Mutation(read)) = decode_mutation(&Bytes::from(record), &|_| Some(table.clone())) {
+        let record = Bytes::from(record);
+        let place = peek_place(&record);
+        if let Ok(Decoded::Mutation(read)) = decode_mutation(&record, &|_| Some(table.clone())) {
+            prop_assert_eq!(place.map(|(_, code)| code), Some(read.key.token.code()));
             for row in &read.update.rows {
                 prop_assert!(row.columns.is_sorted_by(|a, b| a.column < b.column));
                 prop_assert_eq!(row.clustering.values().len(), table.clustering().len());
