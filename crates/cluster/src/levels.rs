@@ -5,6 +5,7 @@
 //! | 1 | the first |
 //! | 2 | members log their release (`Change::Release`); commands in the logs of tablets may have results of user-defined functions |
 //! | 3 | members tell digests of outcomes (`Change::Digests`), and a replica whose digests differ is found |
+//! | 4 | the host id of a cancelled join is remembered, so that a late copy of its request does not begin the join again |
 //!
 //! A node that does not understand the level of its cluster stops, and its error says that it must be upgraded. So a node asks
 //! [`ClusterState::has`] before it logs what needs a level.
@@ -12,7 +13,7 @@
 use crate::state::ClusterState;
 
 /// The highest feature level that this version understands.
-pub const FEATURE_LEVEL_MAX: u32 = 3;
+pub const FEATURE_LEVEL_MAX: u32 = 4;
 
 /// What a cluster may use from some level on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Feature {
     FunctionResults,
     /// [`crate::Change::Digests`], and digests in snapshots.
     Digests,
+    /// A cancelled join is final for its host id.
+    FinalCancels,
 }
 
 impl Feature {
@@ -31,6 +34,7 @@ impl Feature {
         match self {
             Self::Releases | Self::FunctionResults => 2,
             Self::Digests => 3,
+            Self::FinalCancels => 4,
         }
     }
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::apply::{Effect, Outcome};
 use crate::fields::Endpoint;
+use crate::levels::Feature;
 use crate::placement::{Node, Strategy};
 use crate::record::{Join, Takes};
 use crate::refusal::Refusal;
@@ -207,8 +208,10 @@ impl ClusterState {
         let mut effects = vec![Effect::Cancelled { transition }];
         match kind {
             TransitionKind::Join { node, replaces } => {
-                self.remove(node);
-                effects.push(Effect::Left { node });
+                effects.push(match self.has(Feature::FinalCancels) {
+                    true => self.part_with(node),
+                    false => self.remove(node),
+                });
                 if let Some(replaced) = replaces {
                     self.set_phase(replaced, Phase::Normal);
                 }
@@ -373,15 +376,15 @@ impl ClusterState {
                 .map(|(host, _)| *host);
             oldest.map(|host| self.former.remove(&host));
         }
-        self.remove(node);
-        Effect::Left { node }
+        self.remove(node)
     }
 
-    fn remove(&mut self, node: Node) {
+    fn remove(&mut self, node: Node) -> Effect {
         self.members.remove(&node);
         self.windows.forget(node);
         self.flushed.retain(|(_, other), _| *other != node);
         self.outcomes.leave(node);
+        Effect::Left { node }
     }
 
     fn set_phase(&mut self, node: Node, phase: Phase) {
