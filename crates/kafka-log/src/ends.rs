@@ -1,8 +1,8 @@
 //! [`Ends`]: asks the brokers where logs end, for all callers that wait at the same time ([`crate::confirmed`] says when an end is believed).
 //!
 //! There is one round of questions at a time. A caller that comes during a round waits for the next one, since the questions must be asked
-//! after it came. After a round for a [`CROWD`], the next one waits a moment for as many callers ([`GATHER`]). A round ends as soon as the
-//! answers suffice. A broker that owes two answers is not asked a third question: one that hangs
+//! after it came. After a round for a [`CROWD`], the next one waits a moment for half as many callers ([`GATHER`]). A round ends as soon as
+//! the answers suffice. A broker that owes two answers is not asked a third question: one that hangs
 //! makes at most two rounds last for `end_timeout`, and then its logs have no known end.
 
 use std::collections::BTreeMap;
@@ -27,8 +27,9 @@ use crate::shared::Shared;
 
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
-/// After a round for this many callers, the next one waits until as many have come, but not for long: those who were answered just now
-/// probably come again, and a round costs brokers the same for one caller as for a hundred.
+/// After a round for this many callers, the next one waits until half as many have come, but not for long: those who were answered just now
+/// probably come again, and a round costs brokers the same for one caller as for a hundred. Not until all of them have come: if callers come
+/// at any time, that would make all wait for the limit.
 const CROWD: usize = 4;
 const GATHER: Duration = Duration::from_millis(1);
 

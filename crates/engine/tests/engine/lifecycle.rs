@@ -176,7 +176,7 @@ fn a_replay_applies_records_of_several_tables_whatever_became_of_the_first_one()
     let store = new_store(17, small_options());
     let names = ["first", "second", "third"];
     let tables = names.map(|name| store.add_table(name));
-    // Batches have 10 MiB.
+    // In all 54 MB, more than a batch of the replay has.
     let large = "y".repeat(8 << 10);
     for number in 0..20_000 {
         let key = format!("k{number}");
