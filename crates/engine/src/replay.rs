@@ -40,6 +40,8 @@ const SCHEMA_KEYSPACE: &str = "system_schema";
 /// In a larger batch, records with near tokens are closer together, see [`Applier::apply_batch`].
 const BATCH_RECORDS_MAX: usize = 1 << 16;
 const BATCH_BYTES_MAX: usize = 10 << 20;
+/// Most records are shorter.
+const LAST_RECORD_BYTES: usize = 64 << 10;
 /// All batches together take about this much memory.
 const BATCHES_BYTES: usize = 64 << 20;
 /// With more records or bytes held back than this, the schema is read and the records are applied.
@@ -58,10 +60,12 @@ struct Batch {
 }
 
 impl Batch {
-    /// An empty batch with room for as many records as another one has.
-    fn with_capacity(other: &Self) -> Self {
+    /// An empty batch with room for as many records as another one has, and for a last one that makes it a little longer, but not for a
+    /// very large record.
+    fn like(other: &Self) -> Self {
+        let room_bytes = other.bytes.len().min(BATCH_BYTES_MAX) + LAST_RECORD_BYTES;
         Self {
-            bytes: BytesMut::with_capacity(other.bytes.len()),
+            bytes: BytesMut::with_capacity(room_bytes),
             records: Vec::with_capacity(other.records.len()),
         }
     }
@@ -268,7 +272,7 @@ impl Replay<'_> {
 
     fn send(&mut self) -> Result<()> {
         let spare = self.applier.spare.lock().pop();
-        let next = spare.unwrap_or_else(|| Batch::with_capacity(&self.batch));
+        let next = spare.unwrap_or_else(|| Batch::like(&self.batch));
         let batch = std::mem::replace(&mut self.batch, next);
         let Some(sender) = &self.sender else {
             self.applier.apply_all(batch);
@@ -414,7 +418,9 @@ impl<'a> Applier<'a> {
             self.apply_located(&bytes, of_table)?;
         }
         // Fails if something keeps a part of it; the memtables have copies.
-        if let Ok(mut bytes) = bytes.try_into_mut() {
+        if let Ok(mut bytes) = bytes.try_into_mut()
+            && bytes.capacity() <= 2 * BATCH_BYTES_MAX
+        {
             bytes.clear();
             self.spare.lock().push(Batch { bytes, records });
         }
