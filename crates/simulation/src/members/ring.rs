@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::node::SimNode;
 use super::ring_work::{RingWork, host_of};
 use super::world::World;
+use crate::plan::Fault;
 
 /// Places for nodes: those of nodes that have left stay empty.
 const PLACES_MAX: usize = 6;
@@ -18,6 +19,8 @@ const PLACES_MAX: usize = 6;
 const NODES_MIN: usize = 2;
 /// A node that is silent for so long counts as lost: longer than `silence_max` of the members.
 const LOST_AFTER_MICROS: i64 = 2_500_000;
+/// The name of a task that cancels a change of the ring.
+const CANCEL: &str = "cancel";
 
 impl World {
     /// Begins a change of the ring, unless one is under way.
@@ -74,7 +77,26 @@ impl World {
                 self.ring_work = Some(RingWork::Joins(self.add(Some(Replaced::Host(lost)))));
             }
             Some(RingWork::Joins(_)) if self.random.one_in(500) => self.cancel_leave(),
+            None if self.plan.has(Fault::OldLevel) => self.cancel_join_of_nobody(),
             _ => {}
+        }
+    }
+
+    /// Cancels the join of a node that nobody runs, as an operator does: below the newest feature level, a late copy of its request begins
+    /// a cancelled join again.
+    fn cancel_join_of_nobody(&self) {
+        let Some(state) = self.newest_state() else { return };
+        let Some(TransitionKind::Join { node, .. }) =
+            state.transition.as_ref().map(|transition| &transition.kind)
+        else {
+            return;
+        };
+        let host = state.members.get(node).map(|member| member.host);
+        let is_it = |place: &usize| Some(host_of(*place)) == host;
+        let place = (0..self.nodes.len()).find(is_it);
+        let is_nobody = place.is_some_and(|place| self.nodes[place].is_gone());
+        if is_nobody && !self.cluster.turns.names().iter().any(|name| name == CANCEL) {
+            self.cancel();
         }
     }
 
@@ -84,10 +106,14 @@ impl World {
         if !transition.is_some_and(|transition| matches!(transition.kind, TransitionKind::Leave { .. })) {
             return;
         }
+        self.cancel();
+    }
+
+    /// Cancels the change of the ring that is under way. If that fails, another attempt follows.
+    fn cancel(&self) {
         let serving = self.nodes.iter().filter(|node| node.process().is_some());
         if let Some(member) = serving.filter_map(SimNode::member).next() {
-            // If it fails, another one follows.
-            self.cluster.spawn("cancel", move || drop(member.ring().cancel()));
+            self.cluster.spawn(CANCEL, move || drop(member.ring().cancel()));
         }
     }
 
