@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use ilion_rows::{Bound, DeletionTime};
+use ilion_rows::{Bound, Clustering, DeletionTime};
 
 use super::block_start::BlockStart;
 use crate::comparable::ComparableClusterings;
@@ -64,10 +64,13 @@ impl RowTrie {
     }
 
     fn walk_back(&self, bound: &Bound) -> Result<Descending> {
-        let nodes = Nodes::of(self.rows.clone());
         let mut key = Vec::new();
         self.clusterings.encode_bound(bound.kind, &bound.values, &mut key);
-        Descending::from(nodes, self.root, &key)
+        self.walk_back_from(&key)
+    }
+
+    fn walk_back_from(&self, key: &[u8]) -> Result<Descending> {
+        Descending::from(Nodes::of(self.rows.clone()), self.root, key)
     }
 
     fn decode(&self, payload: &Payload) -> Result<BlockStart> {
@@ -137,9 +140,14 @@ impl BlockStarts {
         self.starts.get(at).map(|start| (start.offset, start.open))
     }
 
-    /// The offset that a lookup of `bound` returns.
-    pub(crate) fn find(&self, bound: &Bound) -> Result<u64> {
-        Ok(self.trie.block_of(bound)?.offset)
+    /// The offset of the block that has this row, if any has it.
+    pub(crate) fn find(&self, row: &Clustering) -> Result<u64> {
+        let mut key = Vec::new();
+        self.trie.clusterings.encode_row(row.values(), &mut key);
+        match self.trie.walk_back_from(&key)?.next()? {
+            Some(payload) => Ok(self.trie.decode(&payload)?.offset),
+            None => Err(self.trie.no_block()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_rows::{Bound, BoundKind, DeletionTime, PartitionHead, Unfiltered};
+use ilion_rows::{Clustering, DeletionTime, PartitionHead, Unfiltered};
 
 use super::opened::Opened;
 use super::verification::Verification;
@@ -252,7 +252,7 @@ pub(super) struct TrieCheck {
     /// Index of the next block.
     at: usize,
     /// The clustering of the previous row.
-    before: Option<Bound>,
+    before: Option<Clustering>,
 }
 
 impl TrieCheck {
@@ -269,8 +269,8 @@ impl TrieCheck {
         verification: &mut Verification,
     ) -> Result<()> {
         let offset = position - self.start;
-        let bound = match unfiltered {
-            Unfiltered::Row(row) => Some(Bound::new(BoundKind::InclEnd, row.clustering.values().clone())),
+        let row = match unfiltered {
+            Unfiltered::Row(row) => Some(row.clustering.clone()),
             Unfiltered::Marker(_) => None,
         };
         if let Some((block_offset, block_open)) = self.starts.get(self.at) {
@@ -288,17 +288,17 @@ impl TrieCheck {
                 if let (Some(row), Some((before, _))) = (&self.before, before) {
                     self.look_up(row, before, verification)?;
                 }
-                if let Some(row) = &bound {
+                if let Some(row) = &row {
                     self.look_up(row, offset, verification)?;
                 }
                 self.at += 1;
             }
         }
-        self.before = bound;
+        self.before = row;
         Ok(())
     }
 
-    fn look_up(&self, row: &Bound, offset: u64, verification: &mut Verification) -> Result<()> {
+    fn look_up(&self, row: &Clustering, offset: u64, verification: &mut Verification) -> Result<()> {
         let found = verification.findings.take(self.starts.find(row))?;
         if found.is_some_and(|found| found != offset && !self.are_last(offset, found)) {
             self.report("keys between the blocks", verification);
