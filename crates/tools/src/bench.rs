@@ -15,6 +15,7 @@
 //! | `e4` | reads after a burst of writes |
 //! | `e5` | one column of many |
 //! | `soak` | a mix of reads and writes, measured second by second for a given time |
+//! | `queue` | a table used as a queue |
 //! | `store` | the target of an experiment: a server, or a database in this process |
 //! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
@@ -38,6 +39,7 @@ mod files;
 mod job;
 mod load;
 mod process;
+mod queue;
 mod read;
 mod report;
 mod scan;
@@ -58,6 +60,7 @@ pub use crate::bench::e2::args::E2Args;
 pub use crate::bench::e3::E3Args;
 pub use crate::bench::e4::args::E4Args;
 pub use crate::bench::e5::args::E5Args;
+pub use crate::bench::queue::args::QueueArgs;
 pub use crate::bench::settings::{BenchArgs, Workload};
 pub use crate::bench::soak::args::SoakArgs;
 pub use crate::bench::store::{Admin, Embedded, Host, Judge, Prepared};
@@ -86,6 +89,8 @@ pub enum Command {
     /// A mix of reads and writes of YCSB for as long as asked: a line a second, the slowest second, the longest wait, what was written and
     /// kept for what clients wrote.
     Soak(SoakArgs),
+    /// A table used as a queue: inserts at its end, reads and deletes of its first entry. Latencies by tenths of the cycles.
+    Queue(QueueArgs),
 }
 
 /// Runs a benchmark and prints its result.
@@ -105,5 +110,6 @@ pub fn run(command: Command, host: &dyn Host) -> anyhow::Result<()> {
         Command::E4(args) => e4::run(&args, host),
         Command::E5(args) => e5::run(&args, host),
         Command::Soak(args) => soak::run(&args, host),
+        Command::Queue(args) => queue::run(&args, host),
     }
 }

@@ -39,7 +39,7 @@ use crate::bench::soak::args::SoakArgs;
 use crate::bench::soak::clients::Clients;
 use crate::bench::soak::report::SoakReport;
 use crate::bench::soak::rows::{Inserts, SoakRows};
-use crate::bench::soak::seconds::Seconds;
+pub use crate::bench::soak::seconds::{LatencyHistograms, Seconds};
 use crate::bench::soak::turns::Turns;
 use crate::bench::soak::watch::watch;
 use crate::bench::store::{Host, Store};
