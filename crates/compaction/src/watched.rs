@@ -168,6 +168,8 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
     }
 
     ilion_rows::cursor_methods!(forward cursor: lower_bound peek);
+
+    ilion_rows::cursor_methods!(without: skip_deleted);
 }
 
 #[cfg(test)]

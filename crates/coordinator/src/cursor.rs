@@ -291,5 +291,12 @@ impl Cursor for ClusterCursor {
         }
     }
 
+    fn skip_deleted(&mut self, before: Option<&ilion_rows::Bound>) -> Result<(), ReadError> {
+        match self.local() {
+            Some(cursor) => cursor.skip_deleted(before),
+            None => Ok(()),
+        }
+    }
+
     ilion_rows::cursor_methods!(without: lower_bound peek);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_query::{Store, StoreError};
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange,
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange,
     PartitionHead, ReadError, Unfiltered, VecCursor, slices_after,
 };
 use ilion_schema::TableSchema;
@@ -101,6 +101,13 @@ impl Cursor for Joined {
         match &mut self.first {
             Some(first) => first.next_unfiltered(),
             None => self.after.next_unfiltered(),
+        }
+    }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        match &mut self.first {
+            Some(first) => first.skip_deleted(before),
+            None => self.after.skip_deleted(before),
         }
     }
 

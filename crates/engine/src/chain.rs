@@ -145,6 +145,13 @@ impl Cursor for Chain {
         }
     }
 
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        match &mut self.current {
+            Some((cursor, _)) => cursor.skip_deleted(before),
+            None => Ok(()),
+        }
+    }
+
     ilion_rows::cursor_methods!(without: peek plain_partitions);
 }
 

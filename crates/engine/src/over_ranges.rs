@@ -97,7 +97,7 @@ impl Cursor for OverRanges {
         }
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek);
+    ilion_rows::cursor_methods!(without: lower_bound peek skip_deleted);
 }
 
 #[cfg(test)]

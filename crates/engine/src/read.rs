@@ -42,7 +42,7 @@ impl Cursor for Nothing {
         Ok(None)
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows skip_deleted);
 }
 
 /// A cursor whose first partition was already read from its source, and is returned when the caller asks for it.
@@ -88,6 +88,13 @@ impl<C: Cursor> Cursor for Begun<C> {
         match &self.head {
             None => self.cursor.plain_rows(key, before, visitor),
             Some(_) => Ok(0),
+        }
+    }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        match &self.head {
+            None => self.cursor.skip_deleted(before),
+            Some(_) => Ok(()),
         }
     }
 

@@ -323,7 +323,7 @@ impl Cursor for CachedCursor {
         Ok(next.cloned())
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows skip_deleted);
 }
 
 /// Opens a cursor over the rest of a partition, behind its cached head.
@@ -373,6 +373,13 @@ impl Cursor for HeadThenRest {
         match &mut self.rest {
             Some(rest) => rest.plain_rows(key, before, visitor),
             None => Ok(0),
+        }
+    }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        match &mut self.rest {
+            Some(rest) => rest.skip_deleted(before),
+            None => Ok(()),
         }
     }
 

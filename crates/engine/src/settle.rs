@@ -347,5 +347,5 @@ impl Cursor for SettledCursor {
         Ok(self.unfiltereds.next())
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows skip_deleted);
 }

@@ -155,7 +155,7 @@ impl Cursor for OpenSSTable {
         }
     }
 
-    ilion_rows::cursor_methods!(forward cursor: next_unfiltered plain_rows);
+    ilion_rows::cursor_methods!(forward cursor: next_unfiltered plain_rows skip_deleted);
 
     ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions);
 }
@@ -432,6 +432,14 @@ impl Cursor for SortedScan {
             Current::None => Ok(None),
             Current::One(at) => self.parts[*at].next_unfiltered(),
             Current::Group(merge) => merge.next_unfiltered(),
+        }
+    }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        match &mut self.current {
+            Current::None => Ok(()),
+            Current::One(at) => self.parts[*at].skip_deleted(before),
+            Current::Group(merge) => merge.skip_deleted(before),
         }
     }
 

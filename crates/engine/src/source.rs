@@ -63,7 +63,7 @@ impl<C: Cursor> Cursor for Held<C> {
         Ok(run)
     }
 
-    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_rows);
+    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_rows skip_deleted);
 }
 
 /// A cursor over a range of one SSTable.

@@ -22,6 +22,8 @@ pub enum FileKind {
     Tokens,
     /// Ilion's cell map.
     Cells,
+    /// Ilion's deleted runs.
+    Deleted,
     /// Commit log segments.
     CommitLog,
     /// Directories, where names are synced.
@@ -32,7 +34,7 @@ pub enum FileKind {
 
 impl FileKind {
     /// All kinds, in the order of [`account::totals`](crate::account::totals).
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Data,
         Self::Index,
         Self::Summary,
@@ -41,6 +43,7 @@ impl FileKind {
         Self::Statistics,
         Self::Tokens,
         Self::Cells,
+        Self::Deleted,
         Self::CommitLog,
         Self::Directory,
         Self::Other,
@@ -64,6 +67,7 @@ impl FileKind {
             "Statistics.db" => Self::Statistics,
             "Tokens.db" => Self::Tokens,
             "Cells.db" => Self::Cells,
+            "Deleted.db" => Self::Deleted,
             name if name.starts_with("Index+") => Self::Index,
             _ => Self::Other,
         }
@@ -80,6 +84,7 @@ impl FileKind {
             Self::Statistics => "statistics",
             Self::Tokens => "tokens",
             Self::Cells => "cells",
+            Self::Deleted => "deleted",
             Self::CommitLog => "commit_log",
             Self::Directory => "directory",
             Self::Other => "other",

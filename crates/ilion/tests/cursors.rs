@@ -10,7 +10,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-const FAST: [&str; 4] = ["lower_bound", "peek", "plain_partitions", "plain_rows"];
+const FAST: [&str; 5] = [
+    "lower_bound",
+    "peek",
+    "plain_partitions",
+    "plain_rows",
+    "skip_deleted",
+];
 
 /// The implementations in a file outside of its tests: the name of each type, and the fast paths that it is without.
 fn implementations(text: &str) -> Vec<(String, BTreeSet<&str>)> {

@@ -5,7 +5,7 @@ use std::ops::Bound as Side;
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, Flow, KeyBound, KeyRange,
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, Flow, KeyBound, KeyRange,
     Marker, Markers, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Row, Slice, Unfiltered,
     may_be_plain,
 };
@@ -105,6 +105,28 @@ impl OpenPartition {
             }
         }
     }
+
+    /// Skips rows of the current slice, see [`Cursor::skip_deleted`].
+    fn skip_deleted(
+        &mut self,
+        before: Option<&Bound>,
+        filter: &ClusteringFilter,
+        comparator: &ClusteringComparator,
+    ) {
+        let direction = Direction::of(filter.reversed);
+        if let Some(row) = &self.row {
+            let is_before = |bound| {
+                let order = comparator.compare_bound_to_row(bound, &row.clustering);
+                direction.order(order).is_gt()
+            };
+            if !row.is_deletion() || !before.is_none_or(is_before) {
+                return;
+            }
+            self.row = None;
+        }
+        self.partition
+            .skip_deleted(&mut self.span, direction, before, comparator);
+    }
 }
 
 impl Memtable {
@@ -182,17 +204,24 @@ impl<R: Cursor> Cursor for OfTable<R> {
         }
     }
 
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        match self {
+            Self::Rows(cursor) => cursor.skip_deleted(before),
+            Self::Entries(cursor) => cursor.skip_deleted(before),
+        }
+    }
+
     ilion_rows::cursor_methods!(without: plain_rows);
 }
 
 impl Cursor for PartitionCursor {
-    ilion_rows::cursor_methods!(forward 0: next_partition next_unfiltered lower_bound);
+    ilion_rows::cursor_methods!(forward 0: next_partition next_unfiltered lower_bound skip_deleted);
 
     ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows);
 }
 
 impl Cursor for MemtableCursor {
-    ilion_rows::cursor_methods!(forward 0: next_partition next_unfiltered lower_bound peek plain_partitions);
+    ilion_rows::cursor_methods!(forward 0: next_partition next_unfiltered lower_bound peek plain_partitions skip_deleted);
 
     ilion_rows::cursor_methods!(without: plain_rows);
 }
@@ -245,6 +274,11 @@ impl Cursor for RowsCursor {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.key.clone()
+    }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        self.reading.skip_deleted(before, &self.filter, &self.comparator);
+        Ok(())
     }
 
     ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows);
@@ -367,6 +401,13 @@ impl Cursor for RangeCursor {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.taken.front().map(|(key, _)| key.decorated())
+    }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        if let Some(reading) = &mut self.reading {
+            reading.skip_deleted(before, &self.filter, self.memtable.comparator());
+        }
+        Ok(())
     }
 
     fn peek(&mut self) -> Option<DecoratedKey> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    Before, ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row,
-    Slice,
+    Before, Bound, ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone,
+    Row, Slice,
 };
 use ilion_schema::TableSchema;
 use smallvec::SmallVec;
@@ -180,11 +180,13 @@ impl Partition {
         let shadowed = (observer.is_some() && !deletion.is_live()).then(|| row.row());
         let shown = shadowed.as_ref().unwrap_or(original);
         match self.rows.find(original.clustering.values(), comparator) {
-            Ok(place) => match (self.rows.at_mut(place), observer) {
-                (Some(known), Some(observer)) => known.merge_shown(row, shown, table, observer),
-                (Some(known), None) => known.merge(row, table),
-                (None, _) => 0,
-            },
+            Ok(place) => {
+                let grown = self.rows.change(place, |known| match observer {
+                    Some(observer) => known.merge_shown(row, shown, table, observer),
+                    None => known.merge(row, table),
+                });
+                grown.unwrap_or(0)
+            }
             Err(place) => {
                 let row = row.moved_to(arena);
                 let grown = row.size_bytes().cast_signed();
@@ -214,6 +216,18 @@ impl Partition {
     /// The rows in `slice`.
     pub(crate) fn span(&self, slice: &Slice, comparator: &ClusteringComparator) -> Span {
         self.rows.span(slice, comparator)
+    }
+
+    /// Removes deleted rows from the span, see [`ilion_rows::Cursor::skip_deleted`].
+    pub(crate) fn skip_deleted(
+        &self,
+        span: &mut Span,
+        direction: Direction,
+        before: Option<&Bound>,
+        comparator: &ClusteringComparator,
+    ) {
+        let limit = before.map(|bound| self.rows.lower_bound(bound, comparator));
+        self.rows.skip_deleted(span, direction, limit);
     }
 
     /// Removes the next row from the span; returns a copy without the data that the partition's deleted ranges cover. Skips rows that

@@ -77,6 +77,15 @@ impl StoredRow {
         }
     }
 
+    /// True if the row is a deletion and has nothing else.
+    #[inline]
+    pub(crate) fn is_deletion(&self) -> bool {
+        match self {
+            Self::Packed(_) => false,
+            Self::Built(row) => row.is_deletion(),
+        }
+    }
+
     /// Compares the clustering of a row with this one.
     #[inline]
     pub(crate) fn compare(&self, values: &Values, comparator: &ClusteringComparator) -> Ordering {

@@ -53,12 +53,19 @@ pub trait Cursor: Send {
         before: Option<&Bound>,
         visitor: &mut dyn PlainVisitor,
     ) -> Result<u64, ReadError>;
+
+    /// Moves past the rows that follow in the current partition, while each of them is nothing but a deletion ([`Row::is_deletion`]) and
+    /// lies before `before`, in the order of the read. Markers stay. A source may stop at any row.
+    ///
+    /// For a caller that returns no deletions, and knows that no other source has rows in between: without this method, the first living
+    /// row of a partition that is used as a queue is found behind all rows that were ever deleted.
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError>;
 }
 
 /// Writes methods of a [`Cursor`].
 ///
 /// `forward field: method ...` forwards these methods to the cursor in that field. `without: method ...` writes methods that return
-/// `None` or 0, for sources without lower bounds or plain rows.
+/// `None` or 0, or skip no row, for sources without lower bounds, plain rows or a way to skip.
 #[macro_export]
 macro_rules! cursor_methods {
     (forward $field:tt: $($method:ident)+) => {
@@ -69,13 +76,13 @@ macro_rules! cursor_methods {
     };
     (@next_partition [forward $field:tt]) => {
         #[inline]
-        fn next_partition(&mut self) -> Result<Option<$crate::PartitionHead>, $crate::ReadError> {
+        fn next_partition(&mut self) -> ::std::result::Result<Option<$crate::PartitionHead>, $crate::ReadError> {
             self.$field.next_partition()
         }
     };
     (@next_unfiltered [forward $field:tt]) => {
         #[inline]
-        fn next_unfiltered(&mut self) -> Result<Option<$crate::Unfiltered>, $crate::ReadError> {
+        fn next_unfiltered(&mut self) -> ::std::result::Result<Option<$crate::Unfiltered>, $crate::ReadError> {
             self.$field.next_unfiltered()
         }
     };
@@ -104,7 +111,7 @@ macro_rules! cursor_methods {
             &mut self,
             before: Option<&$crate::DecoratedKey>,
             visitor: &mut dyn $crate::PlainVisitor,
-        ) -> Result<Option<$crate::PlainRun>, $crate::ReadError> {
+        ) -> ::std::result::Result<Option<$crate::PlainRun>, $crate::ReadError> {
             self.$field.plain_partitions(before, visitor)
         }
     };
@@ -113,7 +120,7 @@ macro_rules! cursor_methods {
             &mut self,
             _: Option<&$crate::DecoratedKey>,
             _: &mut dyn $crate::PlainVisitor,
-        ) -> Result<Option<$crate::PlainRun>, $crate::ReadError> {
+        ) -> ::std::result::Result<Option<$crate::PlainRun>, $crate::ReadError> {
             Ok(None)
         }
     };
@@ -123,7 +130,7 @@ macro_rules! cursor_methods {
             key: &$crate::DecoratedKey,
             before: Option<&$crate::Bound>,
             visitor: &mut dyn $crate::PlainVisitor,
-        ) -> Result<u64, $crate::ReadError> {
+        ) -> ::std::result::Result<u64, $crate::ReadError> {
             self.$field.plain_rows(key, before, visitor)
         }
     };
@@ -133,8 +140,18 @@ macro_rules! cursor_methods {
             _: &$crate::DecoratedKey,
             _: Option<&$crate::Bound>,
             _: &mut dyn $crate::PlainVisitor,
-        ) -> Result<u64, $crate::ReadError> {
+        ) -> ::std::result::Result<u64, $crate::ReadError> {
             Ok(0)
+        }
+    };
+    (@skip_deleted [forward $field:tt]) => {
+        fn skip_deleted(&mut self, before: Option<&$crate::Bound>) -> ::std::result::Result<(), $crate::ReadError> {
+            self.$field.skip_deleted(before)
+        }
+    };
+    (@skip_deleted [without]) => {
+        fn skip_deleted(&mut self, _: Option<&$crate::Bound>) -> ::std::result::Result<(), $crate::ReadError> {
+            Ok(())
         }
     };
 }
@@ -171,6 +188,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
         visitor: &mut dyn PlainVisitor,
     ) -> Result<u64, ReadError> {
         (**self).plain_rows(key, before, visitor)
+    }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        (**self).skip_deleted(before)
     }
 }
 

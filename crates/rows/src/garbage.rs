@@ -198,7 +198,7 @@ impl<C: Cursor> Cursor for GarbageSkip<C> {
 
     crate::cursor_methods!(forward source: lower_bound);
 
-    crate::cursor_methods!(without: peek plain_partitions plain_rows);
+    crate::cursor_methods!(without: peek plain_partitions plain_rows skip_deleted);
 }
 
 #[cfg(test)]

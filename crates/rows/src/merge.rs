@@ -408,5 +408,10 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.plain_rows_of_one(key, before, visitor)
     }
 
+    /// Skips the deleted rows of one source, up to the next unfiltered of another.
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        self.skip_deleted_of_one(before)
+    }
+
     crate::cursor_methods!(without: peek);
 }

@@ -193,7 +193,12 @@ pub struct ReadPurge<C> {
     counts: ReadCounts,
     /// Rows and partitions until the next call of `ReadLaw::spend`.
     until_spend: u32,
+    /// How many of the last rows were only deletions, since the source was last asked to skip such rows.
+    deleted_rows: u32,
 }
+
+/// After this many deleted rows, the source is asked to skip more.
+const SKIP_AFTER: u32 = 4;
 
 /// Rows and partitions between two calls of `ReadLaw::spend`.
 const SPEND_EVERY: u32 = 256;
@@ -207,6 +212,7 @@ impl<C: Cursor> ReadPurge<C> {
             law,
             counts: ReadCounts::default(),
             until_spend: SPEND_EVERY,
+            deleted_rows: 0,
         }
     }
 
@@ -243,6 +249,17 @@ impl<C: Cursor> ReadPurge<C> {
             });
         }
         Ok(())
+    }
+
+    /// Called behind a row that is only a deletion.
+    #[inline]
+    fn pass_deleted(&mut self) -> Result<(), ReadError> {
+        self.deleted_rows += 1;
+        if self.deleted_rows < SKIP_AFTER {
+            return Ok(());
+        }
+        self.deleted_rows = 0;
+        self.source.skip_deleted(None)
     }
 
     /// Keeps the live part of a row and counts its tombstones. Returns false if the row is not live.
@@ -305,9 +322,14 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
             self.count_met()?;
             match unfiltered {
                 Unfiltered::Row(mut row) => {
+                    let is_deletion = row.is_deletion();
                     if self.keep_live(&mut row)? {
                         self.counts.live_rows += 1;
+                        self.deleted_rows = 0;
                         return Ok(Some(Unfiltered::Row(row)));
+                    }
+                    if is_deletion {
+                        self.pass_deleted()?;
                     }
                 }
                 Unfiltered::Marker(marker) => {
@@ -352,7 +374,7 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
 
     crate::cursor_methods!(forward source: lower_bound);
 
-    crate::cursor_methods!(without: peek);
+    crate::cursor_methods!(without: peek skip_deleted);
 }
 
 /// Returns for a partition the timestamp below which tombstones may be dropped: the lowest timestamp that any source outside of
@@ -510,5 +532,5 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
 
     crate::cursor_methods!(forward source: lower_bound);
 
-    crate::cursor_methods!(without: peek);
+    crate::cursor_methods!(without: peek skip_deleted);
 }

@@ -24,19 +24,22 @@ pub enum Method {
     PlainPartitions,
     /// [`Cursor::plain_rows`]
     PlainRows,
+    /// [`Cursor::skip_deleted`]
+    SkipDeleted,
 }
 
-use Method::{LowerBound, NextPartition, NextUnfiltered, Peek, PlainPartitions, PlainRows};
+use Method::{LowerBound, NextPartition, NextUnfiltered, Peek, PlainPartitions, PlainRows, SkipDeleted};
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         NextPartition,
         NextUnfiltered,
         LowerBound,
         Peek,
         PlainPartitions,
         PlainRows,
+        SkipDeleted,
     ];
 
     fn bit(self) -> u32 {
@@ -95,6 +98,11 @@ impl Cursor for Recorder {
         self.record(PlainRows);
         Ok(0)
     }
+
+    fn skip_deleted(&mut self, _: Option<&Bound>) -> Result<(), ReadError> {
+        self.record(SkipDeleted);
+        Ok(())
+    }
 }
 
 /// A visitor that takes no row.
@@ -112,7 +120,7 @@ fn call(method: Method, cursor: &mut dyn Cursor) -> Result<(), ReadError> {
         LowerBound => drop(cursor.lower_bound()),
         Peek => drop(cursor.peek()),
         PlainPartitions => drop(cursor.plain_partitions(None, &mut TakesNone)?),
-        NextUnfiltered | PlainRows => {
+        NextUnfiltered | PlainRows | SkipDeleted => {
             let Some(head) = cursor.next_partition()? else {
                 return Ok(());
             };
@@ -120,13 +128,16 @@ fn call(method: Method, cursor: &mut dyn Cursor) -> Result<(), ReadError> {
             if method == PlainRows {
                 cursor.plain_rows(&head.key, None, &mut TakesNone)?;
             }
+            if method == SkipDeleted {
+                cursor.skip_deleted(None)?;
+            }
         }
     }
     Ok(())
 }
 
 /// The methods that a wrapper forwards: for each of them, `wrap` wraps a cursor over these partitions, and then the method is called
-/// once, `plain_rows` behind the first row of the first partition. It is forwarded if the wrapped cursor sees the same method.
+/// once, `plain_rows` and `skip_deleted` behind the first row of the first partition. It is forwarded if the wrapped cursor sees the same method.
 ///
 /// # Errors
 /// The wrapper fails.
@@ -184,7 +195,7 @@ mod tests {
         let compaction = of(&|cursor| Box::new(CompactionPurge::new(cursor, 1, 0, Box::new(|_| 0))));
         assert_eq!(compaction, plain);
         let merge = of(&|cursor| Box::new(MergeCursor::new(vec![cursor], table.clone(), Direction::Forward)));
-        assert_eq!(merge, plain);
+        assert_eq!(merge, [&plain[..], &[SkipDeleted]].concat());
         let filter = of(&|cursor| {
             let comparator = ClusteringComparator::of(&table);
             Box::new(FilterCursor::new(

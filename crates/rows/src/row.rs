@@ -158,6 +158,11 @@ impl Row {
         of_columns.map_or(of_row, |newest| newest.max(of_row))
     }
 
+    /// True if the row is a deletion and has nothing else.
+    pub fn is_deletion(&self) -> bool {
+        !self.deletion.is_live() && self.liveness.is_none() && self.columns.is_empty()
+    }
+
     /// True if the row has no liveness, no deletion and no columns.
     pub fn is_empty(&self) -> bool {
         self.liveness.is_none() && self.deletion.is_live() && self.columns.is_empty()

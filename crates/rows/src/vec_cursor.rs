@@ -98,5 +98,5 @@ impl Cursor for VecCursor {
         next.map(|partition| partition.head.key.clone())
     }
 
-    crate::cursor_methods!(without: peek plain_partitions plain_rows);
+    crate::cursor_methods!(without: peek plain_partitions plain_rows skip_deleted);
 }

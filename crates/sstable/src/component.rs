@@ -31,13 +31,15 @@ pub enum Component {
     Tokens,
     /// Ilion's cell map: positions of cells in large rows.
     Cells,
+    /// Ilion's deleted runs: positions of rows that are only deletions.
+    Deleted,
     /// Ilion's checksums of the components that have none.
     Checksums,
     /// Any other file with the SSTable's name, such as `SAI+...`. It is kept and removed with the SSTable, but never read.
     Other(String),
 }
 
-const NAMES: [(Component, &str); 14] = [
+const NAMES: [(Component, &str); 15] = [
     (Component::Data, "Data.db"),
     (Component::Index, "Index.db"),
     (Component::Partitions, "Partitions.db"),
@@ -51,6 +53,7 @@ const NAMES: [(Component, &str); 14] = [
     (Component::Toc, "TOC.txt"),
     (Component::Tokens, "Tokens.db"),
     (Component::Cells, "Cells.db"),
+    (Component::Deleted, "Deleted.db"),
     (Component::Checksums, "Checksums.db"),
 ];
 
@@ -82,7 +85,7 @@ impl Component {
     /// True for Ilion's own components, which Cassandra neither writes nor reads, and TOC.txt does not list.
     pub fn is_side(&self) -> bool {
         match self {
-            Self::Tokens | Self::Cells | Self::Checksums => true,
+            Self::Tokens | Self::Cells | Self::Deleted | Self::Checksums => true,
             // Components of attached indexes.
             Self::Other(name) => name.starts_with("Index+"),
             _ => false,

@@ -12,6 +12,7 @@
 //! | `chunks` | Data.db as a sequence of uncompressed bytes: cache, streams, writer |
 //! | `bloom` | Filter.db |
 //! | `cells` | Cells.db, the cell map |
+//! | `deleted` | Deleted.db, runs of deleted rows |
 //! | `checksums` | Checksums.db: CRCs of components without checksums of their own |
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, row indexes, and cursors over its partitions |
@@ -45,6 +46,7 @@ mod component;
 mod component_file;
 pub mod compression_info;
 pub mod crc_file;
+mod deleted;
 mod descriptor;
 pub mod digest;
 mod directory;

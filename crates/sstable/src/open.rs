@@ -12,6 +12,7 @@ use crate::cells::CellMap;
 use crate::checksums::{Checksums, Owner};
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::compression_info::check_compressor;
+use crate::deleted::{self, DeletedRuns};
 use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
 use crate::tokens::{TokenMap, fingerprint_of};
@@ -48,6 +49,8 @@ pub(crate) struct OpenedParts {
     pub(crate) lacks_checksums: AtomicBool,
     /// Opens to `None` if there is no cell map, or it is damaged.
     cells: Lazy<ArcSwapOption<CellMap>>,
+    /// Opens to `None` if there are no deleted runs, or they are damaged.
+    deleted: Lazy<Option<DeletedRuns>>,
     data: Lazy<Arc<ChunkReader>>,
     index: Lazy<PartitionIndex>,
     filter: Lazy<Option<BloomFilter>>,
@@ -122,6 +125,7 @@ impl OpenedParts {
             index_lookups: AtomicU64::new(0),
             goes_without_token_map: AtomicBool::new(false),
             cells: Lazy::new(),
+            deleted: Lazy::new(),
             data,
             index,
             filter: Lazy::new(),
@@ -239,6 +243,26 @@ impl OpenedParts {
         }
     }
 
+    /// The deleted runs; `None` if they are missing or damaged.
+    pub(crate) fn deleted_runs(&self) -> Result<Option<&DeletedRuns>> {
+        let runs = self.deleted.get_or_open(|| {
+            let owner = deleted::Owner {
+                data_length: self.ends.data_length,
+                stored_length: self.stored_length,
+                fingerprint: fingerprint_of(&self.stats),
+            };
+            let opened = DeletedRuns::open(&*self.env, &self.descriptor, &self.header, owner);
+            match opened {
+                Err(error) if error.is_corrupt() => {
+                    tracing::warn!(sstable = %self.descriptor, %error, "Deleted.db is not used; the next compaction writes a new one");
+                    Ok(None)
+                }
+                opened => opened,
+            }
+        })?;
+        Ok(runs.as_ref())
+    }
+
     /// Memory of all opened parts, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = self.cells.opened().and_then(|cells| cells.load_full());
@@ -247,9 +271,11 @@ impl OpenedParts {
         let filter = self.filter.opened().and_then(Option::as_ref);
         let data = self.data.opened().map_or(0, |data| data.memory_bytes());
         let cells = cells.map_or(0, |map| map.memory_bytes());
+        let deleted = self.deleted.opened().and_then(Option::as_ref);
+        let deleted = deleted.map_or(0, DeletedRuns::memory_bytes);
         let checksums = self.checksums.opened().and_then(Option::as_ref);
         let checksums = checksums.map_or(0, Checksums::memory_bytes);
-        map + cells + checksums + index + filter.map_or(0, BloomFilter::memory_bytes) + data
+        map + cells + deleted + checksums + index + filter.map_or(0, BloomFilter::memory_bytes) + data
     }
 
     /// Drops the token map, which turned out to be damaged. The index is used until there is a new map.

@@ -13,11 +13,12 @@
 //! | `rows_check` | checks the row indexes of wide partitions |
 //! | `key_check` | checks Filter.db and Summary.db |
 //! | `totals` | compares Statistics.db with the rows |
-//! | `cell_check`, `token_check` | compare Cells.db and Tokens.db with the rows |
+//! | `cell_check`, `deleted_check`, `token_check` | compare Cells.db, Deleted.db and Tokens.db with the rows |
 
 mod cell_check;
 mod components;
 mod contents;
+mod deleted_check;
 mod findings;
 mod index_check;
 mod key_check;

@@ -37,6 +37,7 @@ use ilion_types::Token;
 
 use crate::cells;
 use crate::checksums::{Checksums, Owner};
+use crate::deleted::{self, DeletedRunsWriter};
 use crate::metadata_collector::MetadataCollector;
 use crate::row::encode::{
     RowEncoder, encode_end_of_partition, encode_partition_start, partition_start_len_max,
@@ -74,6 +75,7 @@ pub struct SSTableWriter {
     index: PartitionIndexWriter,
     tokens: Option<TokenMapWriter>,
     cells: Option<CellEntries>,
+    deleted: DeletedRunsWriter,
     stats: MetadataCollector,
     open: Option<OpenPartition>,
     keys: Keys,
@@ -189,6 +191,7 @@ impl SSTableWriter {
             cells: options
                 .cell_map
                 .map(|limits| CellEntries::new(env, descriptor, limits)),
+            deleted: DeletedRunsWriter::default(),
             data: ChunkWriter::create(env.clone(), descriptor.clone(), compression)?,
             index: PartitionIndexWriter::create(&**env, descriptor, table, &options)?,
             header,
@@ -328,6 +331,12 @@ impl SSTableWriter {
         let Some(open) = &self.open else {
             return Err(self.refuse("a partition is finished that was not begun"));
         };
+        if self.deleted.is_open() {
+            self.deleted.end(
+                self.data.position() + self.buffer.len() as u64,
+                self.span.last_stored(),
+            );
+        }
         encode_end_of_partition(&mut self.buffer);
         let length = self.data.position() + self.buffer.len() as u64 - open.start;
         let KeyCopy { token, bytes } = &self.keys.at_hand;
@@ -417,6 +426,15 @@ impl SSTableWriter {
             stats: self.options.complete(stats, &data),
             header: self.header,
         };
+        let owner = deleted::Owner {
+            data_length: data.data_length,
+            stored_length: data.stored_length,
+            fingerprint: fingerprint_of(&statistics.stats),
+        };
+        if let Some(runs) = self.deleted.finish(owner) {
+            // Compat: not in TOC.txt, as Tokens.db below.
+            write_component(env, descriptor, &Component::Deleted, &runs)?;
+        }
         if let Some(cells) = self.cells {
             cells.finish(cells::Whole {
                 data_length: data.data_length,

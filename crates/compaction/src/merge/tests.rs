@@ -68,7 +68,7 @@ impl Cursor for Numbers {
         Ok(count)
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions);
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions skip_deleted);
 }
 
 /// Writes down what it is given; refuses plain rows of some numbers, and fails at one.

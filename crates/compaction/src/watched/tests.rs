@@ -85,7 +85,7 @@ impl Cursor for Numbers {
         Ok(self.show(visitor).0)
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek);
+    ilion_rows::cursor_methods!(without: lower_bound peek skip_deleted);
 }
 
 /// A partition whose rows are laid out alike: a number each, which is their clustering.
@@ -120,7 +120,7 @@ impl Cursor for Alike {
         Ok(taken as u64)
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions);
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions skip_deleted);
 }
 
 /// Writes down the bytes of every look, and ends the read at some of them.

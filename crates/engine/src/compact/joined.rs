@@ -55,6 +55,8 @@ impl Cursor for Counted {
     }
 
     ilion_rows::cursor_methods!(forward merge: next_unfiltered lower_bound peek plain_rows);
+
+    ilion_rows::cursor_methods!(without: skip_deleted);
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::tests::Case;
 use super::*;
 use crate::row_cache::HeadThenRest;
 use crate::source::Held;
-use Method::{NextPartition, NextUnfiltered, PlainRows};
+use Method::{NextPartition, NextUnfiltered, PlainRows, SkipDeleted};
 
 fn partitions(text: &str) -> Vec<Partition> {
     let table = parse_table("k int pk, c int ck, v int").unwrap();
@@ -39,7 +39,7 @@ fn a_cursor_that_holds_its_files_forwards_everything() {
 #[test]
 fn a_cursor_that_was_begun_forwards_rows() {
     let found = forwarded_by(|cursor| Begun::of(cursor).unwrap());
-    assert_eq!(found, [NextPartition, NextUnfiltered, PlainRows]);
+    assert_eq!(found, [NextPartition, NextUnfiltered, PlainRows, SkipDeleted]);
 }
 
 #[test]
@@ -49,5 +49,5 @@ fn the_rest_of_a_partition_behind_its_cached_head_is_forwarded() {
         open_rest: Some(Box::new(move || Ok(Box::new(cursor)))),
         rest: None,
     });
-    assert_eq!(found, [NextUnfiltered, PlainRows]);
+    assert_eq!(found, [NextUnfiltered, PlainRows, SkipDeleted]);
 }

@@ -13,6 +13,7 @@ mod lifecycle;
 mod loads;
 mod model;
 mod progress;
+mod queues;
 mod reads;
 mod refresh;
 mod refused;

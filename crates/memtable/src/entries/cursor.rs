@@ -124,5 +124,5 @@ impl Cursor for EntryCursor {
         self.walk.peek().map(|record| key_of(record.bytes))
     }
 
-    ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows);
+    ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows skip_deleted);
 }

@@ -1,4 +1,4 @@
-//! Plain partitions that only one source has, and plain rows that no other source can have.
+//! Plain partitions that only one source has, and plain or deleted rows that no other source can have.
 
 use super::{MergeCursor, SourceState};
 use crate::{
@@ -73,16 +73,42 @@ impl<C: Cursor> MergeCursor<C> {
         let [index] = self.used[..] else {
             return Ok(0);
         };
-        let next = self.unfiltereds.top().map(|next| &self.sources[next].next);
-        let next = match next {
-            None => None,
-            Some(None) => return Ok(0),
-            Some(Some(Unfiltered::Marker(marker))) => Some(marker.bound.clone()),
-            Some(Some(Unfiltered::Row(row))) => {
-                Some(Bound::new(BoundKind::ExclEnd, row.clustering.values().clone()))
-            }
-        };
+        let next = self.next_of_others();
         let before = self.comparator.lesser(before, next.as_ref());
         self.sources[index].cursor.plain_rows(key, before, visitor)
+    }
+
+    /// Skips the deleted rows of the source that the last unfiltered came from, up to the first row that another source may have.
+    pub(super) fn skip_deleted_of_one(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        if let [index] = self.active[..] {
+            return self.sources[index].cursor.skip_deleted(before);
+        }
+        let [index] = self.used[..] else {
+            return Ok(());
+        };
+        let next = self.next_of_others();
+        let before = match (self.direction, before, next.as_ref()) {
+            (Direction::Forward, before, next) => self.comparator.lesser(before, next),
+            (Direction::Reversed, Some(before), Some(next)) => {
+                match self.comparator.compare_bounds(before, next).is_lt() {
+                    true => Some(next),
+                    false => Some(before),
+                }
+            }
+            (Direction::Reversed, before, next) => before.or(next),
+        };
+        self.sources[index].cursor.skip_deleted(before)
+    }
+
+    /// The bound before the first unfiltered that waits in the queue, in the order of the read; `None` if none waits.
+    fn next_of_others(&self) -> Option<Bound> {
+        let kind = match self.direction {
+            Direction::Forward => BoundKind::ExclEnd,
+            Direction::Reversed => BoundKind::ExclStart,
+        };
+        match self.sources[self.unfiltereds.top()?].next.as_ref()? {
+            Unfiltered::Marker(marker) => Some(marker.bound.clone()),
+            Unfiltered::Row(row) => Some(Bound::new(kind, row.clustering.values().clone())),
+        }
     }
 }

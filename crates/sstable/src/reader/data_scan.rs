@@ -200,5 +200,5 @@ impl Cursor for DataScan {
         Ok(show_rows(stream, &self.format, patterns, key, before, visitor))
     }
 
-    ilion_rows::cursor_methods!(without: lower_bound);
+    ilion_rows::cursor_methods!(without: lower_bound skip_deleted);
 }

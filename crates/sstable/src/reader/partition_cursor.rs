@@ -60,6 +60,13 @@ impl Cursor for PartitionCursor {
         }
     }
 
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        match self.waiting {
+            Some(_) => Ok(()),
+            None => Ok(self.reader.skip_deleted(before)?),
+        }
+    }
+
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.waiting.as_ref().map(|(key, _)| key.clone())
     }

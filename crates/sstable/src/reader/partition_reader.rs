@@ -254,6 +254,28 @@ impl PartitionReader {
         show_rows(&mut rows.stream, format, &mut rows.patterns, key, end, visitor)
     }
 
+    /// Jumps over a deleted run, see [`ilion_rows::Cursor::skip_deleted`]. Reversed reads do not.
+    pub(super) fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<()> {
+        let rows = &mut self.unfiltereds;
+        let comparator = &rows.format.comparator;
+        let end = match &self.walk {
+            Walk::All => before,
+            Walk::Forward(forward) => match forward.slice_ahead(&self.filter.slices, comparator) {
+                Some(slice) => comparator.lesser(before, Some(&slice.end)),
+                None => return Ok(()),
+            },
+            Walk::Done | Walk::End | Walk::Backward(_) => return Ok(()),
+        };
+        let position = rows.stream.position();
+        let run = self.parts.deleted_runs()?.and_then(|runs| runs.at(position));
+        if let Some(run) = run
+            && end.is_none_or(|end| comparator.compare_bound_to_row(end, &run.last).is_gt())
+        {
+            rows.stream.seek(run.place.end);
+        }
+        Ok(())
+    }
+
     /// The next selected unfiltered of the partition.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Step<Option<Unfiltered>> {

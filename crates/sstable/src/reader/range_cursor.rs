@@ -293,4 +293,11 @@ impl Cursor for RangeCursor {
             Progress::Before | Progress::After => Ok(0),
         }
     }
+
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> std::result::Result<(), ReadError> {
+        match &mut self.progress {
+            Progress::Within(walk) => Ok(walk.reader.skip_deleted(before)?),
+            Progress::Before | Progress::After => Ok(()),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 
 use super::cell_check::CellMapCheck;
+use super::deleted_check::DeletedRunsCheck;
 use super::index_check::IndexCheck;
 use super::key_check::FilterCheck;
 use super::opened::Opened;
@@ -29,6 +30,7 @@ pub(super) struct Contents<'o> {
     filter: Option<FilterCheck>,
     tokens: Option<TokenMapCheck>,
     cells: Option<CellMapCheck>,
+    deleted: Option<DeletedRunsCheck>,
     totals: Totals,
     last_key: Option<DecoratedKey>,
 }
@@ -52,6 +54,7 @@ impl<'o> Contents<'o> {
             filter: FilterCheck::open(env, opened, verification)?,
             tokens: TokenMapCheck::open(env, opened, verification)?,
             cells: CellMapCheck::open(env, opened, verification)?,
+            deleted: DeletedRunsCheck::open(env, opened, verification)?,
             totals: Totals::new(opened),
             opened,
             last_key: None,
@@ -87,6 +90,9 @@ impl<'o> Contents<'o> {
         }
         if let Some(cells) = self.cells {
             cells.finish(verification);
+        }
+        if let Some(deleted) = self.deleted {
+            deleted.finish(verification);
         }
         self.totals.compare(self.opened, verification);
         Ok(true)
@@ -188,6 +194,9 @@ impl<'o> Contents<'o> {
                 }
                 self.check_clustering(position, &marker.bound.values, verification);
             }
+        }
+        if let Some(deleted) = &mut self.deleted {
+            deleted.unfiltered(position..self.scan.position(), &unfiltered, verification);
         }
         if let Some(rows) = &mut within.rows {
             rows.unfiltered(

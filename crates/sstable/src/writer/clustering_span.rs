@@ -117,6 +117,11 @@ impl ClusteringSpan {
         order.is_lt()
     }
 
+    /// The clustering of the last unfiltered, as in Data.db. Requires: it is not the first.
+    pub(super) fn last_stored(&self) -> &[u8] {
+        self.last.as_slice()
+    }
+
     /// The last unfiltered: its clustering values, and the kind of its bound if it is a marker.
     pub(super) fn last(&self) -> (Values, Option<BoundKind>) {
         let values = match self.added {

@@ -62,6 +62,9 @@ impl SSTableWriter {
         let Some(clustering) = self.encoder.encode_usual(row, previous_size, stats, buffer) else {
             return Ok(false);
         };
+        if self.deleted.is_open() {
+            self.deleted.end(position, self.span.last_stored());
+        }
         open.previous_start = start;
         let end = start + (buffer.len() - buffered) as u64;
         let clustering = &buffer.as_slice()[clustering];
@@ -96,6 +99,10 @@ impl SSTableWriter {
             Err(reason) => return Err(self.unstorable(reason)),
         };
         open.previous_start = start;
+        match unfiltered {
+            Unfiltered::Row(row) if row.is_deletion() => self.deleted.add(position),
+            _ => self.deleted.end(position, self.span.last_stored()),
+        }
         let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
         let written = Written::from(unfiltered);
@@ -169,6 +176,9 @@ impl SSTableWriter {
             return Err(self.refuse("a row comes before its partition"));
         };
         open.previous_start = start;
+        if self.deleted.is_open() {
+            self.deleted.end(open.start + start, self.span.last_stored());
+        }
         let end = position - open.start;
         let clustering = &self.buffer.as_slice()[clustering];
         let written = Written::Shown(values);

@@ -12,6 +12,7 @@ mod cut_files;
 mod damage;
 mod damage_of_ours;
 mod damaged_tries;
+mod deleted_runs;
 mod dropped_columns;
 mod entries;
 mod fixtures;

@@ -124,6 +124,8 @@ impl Cursor for OrderedScan {
             .plain_rows(key, before, &mut OrderedRows { order, visitor })
     }
 
+    ilion_rows::cursor_methods!(without: skip_deleted);
+
     ilion_rows::cursor_methods!(forward scan: peek);
 
     ilion_rows::cursor_methods!(without: lower_bound);

@@ -1,0 +1,150 @@
+//! Deleted.db, the deleted runs: where many rows that are only deletions follow each other in Data.db.
+//!
+//! A read that returns living rows only, and knows that no other source has rows in between, jumps over a run. Tables that are used as
+//! queues have most of their rows in such runs. `docs/format/deleted.md` describes the file:
+//!
+//! ```text
+//! file := magic  version:u8  data_length:u64  stored_length:u64  fingerprint:u32  count:uvint  run *  crc:u32
+//! run  := gap:uvint  length:uvint  last_length:uvint  last                       integers are little-endian
+//! ```
+//!
+//! Invariant: a read of living rows returns the same with the file and without it.
+
+mod writer;
+
+use std::ops::Range;
+
+use ilion_codec::{Error as Malformed, Reader, crc32};
+use ilion_env::Env;
+use ilion_rows::Clustering;
+
+use crate::row::format::values::{FixedLen, decode_values};
+use crate::{Component, Descriptor, Error, Result, SerializationHeader};
+
+pub(crate) use writer::DeletedRunsWriter;
+
+const MAGIC: &[u8; 8] = b"ILDELETE";
+const VERSION: u8 = 1;
+const CRC_LEN: usize = 4;
+/// Shorter runs are not recorded: a read passes their rows one by one.
+const RUN_ROWS_MIN: u64 = 64;
+/// Most runs of a file. If there are more, the shorter ones are left out.
+const RUNS_MAX: usize = 16 << 10;
+/// Runs whose last row has a longer clustering are left out.
+const LAST_LEN_MAX: usize = 1 << 10;
+/// More than any file has: see the limits above.
+const FILE_LEN_MAX: u64 = 32 << 20;
+
+/// The SSTable that a file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Uncompressed size of Data.db.
+    pub(crate) data_length: u64,
+    /// Size of Data.db on disk.
+    pub(crate) stored_length: u64,
+    /// See [`crate::tokens::fingerprint_of`].
+    pub(crate) fingerprint: u32,
+}
+
+/// Rows of one partition that follow each other, each of them only a deletion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Positions of the first row and of the end of the last row in uncompressed Data.db.
+    pub(crate) place: Range<u64>,
+    /// The clustering of the last row.
+    pub(crate) last: Clustering,
+}
+
+/// The deleted runs of an SSTable, by their position.
+#[derive(Debug)]
+pub(crate) struct DeletedRuns(Vec<Run>);
+
+impl DeletedRuns {
+    /// Reads Deleted.db; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// It is damaged or belongs to another SSTable, or cannot be read.
+    pub(crate) fn open(
+        env: &dyn Env,
+        descriptor: &Descriptor,
+        header: &SerializationHeader,
+        owner: Owner,
+    ) -> Result<Option<Self>> {
+        let path = descriptor.path(&Component::Deleted);
+        let bytes = match env.read_all(&path, FILE_LEN_MAX) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            bytes => bytes?,
+        };
+        let lens: Vec<FixedLen> = header
+            .clustering_types
+            .iter()
+            .map(|class| class.ty.fixed_len().and_then(|len| u32::try_from(len).ok()))
+            .collect();
+        let expected = match decode(&bytes, owner, &lens) {
+            Ok(Some(runs)) => return Ok(Some(Self(runs))),
+            Ok(None) => "the deleted runs of this SSTable, with their checksum".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Error::corrupt(&path, 0, expected))
+    }
+
+    /// The run that has a row at this position.
+    pub(crate) fn at(&self, position: u64) -> Option<&Run> {
+        let behind = self.0.partition_point(|run| run.place.start <= position);
+        let run = self.0.get(behind.checked_sub(1)?)?;
+        run.place.contains(&position).then_some(run)
+    }
+
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.0
+    }
+
+    /// Memory of the runs in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let lasts = self.0.iter().map(|run| run.last.size_bytes());
+        self.0.capacity() * size_of::<Run>() + lasts.sum::<usize>()
+    }
+}
+
+/// The runs in a file of this SSTable; `None` if the file belongs to another one, or its checksum is wrong.
+fn decode(bytes: &[u8], owner: Owner, lens: &[FixedLen]) -> std::result::Result<Option<Vec<Run>>, Malformed> {
+    let Some((body, crc)) = bytes.split_last_chunk::<CRC_LEN>() else {
+        return Ok(None);
+    };
+    if crc32(body).to_le_bytes() != *crc {
+        return Ok(None);
+    }
+    let Some(fields) = body.strip_prefix(&head_of(owner)[..]) else {
+        return Ok(None);
+    };
+    let mut input = Reader::new(fields);
+    let count = input.uvint()?;
+    let mut runs = Vec::new();
+    let mut end = 0_u64;
+    for _ in 0..count {
+        let (gap, length) = (input.uvint()?, input.uvint()?);
+        let start = end.checked_add(gap);
+        let place = start.and_then(|start| Some(start..start.checked_add(length)?));
+        let Some(place) = place.filter(|place| !place.is_empty() && place.end <= owner.data_length) else {
+            return Err(input.error("a run inside of Data.db before this"));
+        };
+        end = place.end;
+        let last_len = input.uvint_len()?;
+        let last = decode_values(lens, &mut Reader::new(input.take(last_len)?))?;
+        runs.push(Run {
+            place,
+            last: Clustering::new(last),
+        });
+    }
+    Ok(input.is_empty().then_some(runs))
+}
+
+/// The file up to the number of runs.
+fn head_of(owner: Owner) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.push(VERSION);
+    out.extend_from_slice(&owner.data_length.to_le_bytes());
+    out.extend_from_slice(&owner.stored_length.to_le_bytes());
+    out.extend_from_slice(&owner.fingerprint.to_le_bytes());
+    out
+}

@@ -1,0 +1,99 @@
+//! Finds the deleted runs while an SSTable is written. At most [`RUNS_MAX`] runs are in memory.
+
+use ilion_codec::{Writer, crc32};
+
+use super::{LAST_LEN_MAX, Owner, RUN_ROWS_MIN, RUNS_MAX, head_of};
+
+/// A run that is complete.
+#[derive(Debug)]
+struct Ended {
+    start: u64,
+    end: u64,
+    rows: u64,
+    /// The clustering of the last row, as in Data.db.
+    last: Box<[u8]>,
+}
+
+/// The run that may go on with the next row.
+#[derive(Debug)]
+struct Open {
+    start: u64,
+    rows: u64,
+}
+
+/// Collects the deleted runs of one SSTable.
+#[derive(Debug)]
+pub(crate) struct DeletedRunsWriter {
+    open: Option<Open>,
+    ended: Vec<Ended>,
+    /// Shorter runs are left out.
+    rows_min: u64,
+}
+
+impl Default for DeletedRunsWriter {
+    fn default() -> Self {
+        Self {
+            open: None,
+            ended: Vec::new(),
+            rows_min: RUN_ROWS_MIN,
+        }
+    }
+}
+
+impl DeletedRunsWriter {
+    /// Adds a row at `position` that is only a deletion. Requires: positions ascend.
+    pub(crate) fn add(&mut self, position: u64) {
+        let open = self.open.get_or_insert(Open {
+            start: position,
+            rows: 0,
+        });
+        open.rows += 1;
+    }
+
+    /// True if the last unfiltered of the current partition was added.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Ends the run: at `end`, the partition ends or goes on with something else. `last` is the clustering of the last row, as in Data.db.
+    #[cold]
+    pub(crate) fn end(&mut self, end: u64, last: &[u8]) {
+        let Some(Open { start, rows }) = self.open.take() else {
+            return;
+        };
+        if rows < self.rows_min || last.len() > LAST_LEN_MAX {
+            return;
+        }
+        self.ended.push(Ended {
+            start,
+            end,
+            rows,
+            last: last.into(),
+        });
+        while self.ended.len() > RUNS_MAX {
+            self.rows_min *= 2;
+            self.ended.retain(|run| run.rows >= self.rows_min);
+        }
+    }
+
+    /// The file; `None` if there are no runs.
+    pub(crate) fn finish(self, owner: Owner) -> Option<Vec<u8>> {
+        if self.ended.is_empty() {
+            return None;
+        }
+        let mut out = Writer::from_vec(head_of(owner));
+        out.uvint(self.ended.len() as u64);
+        let mut before = 0;
+        for run in &self.ended {
+            out.uvint(run.start - before);
+            out.uvint(run.end - run.start);
+            out.uvint(run.last.len() as u64);
+            out.bytes(&run.last);
+            before = run.end;
+        }
+        let crc = crc32(out.as_slice());
+        out.u32_le(crc);
+        Some(out.into_vec())
+    }
+}
