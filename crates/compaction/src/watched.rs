@@ -167,9 +167,7 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
         Ok(count)
     }
 
-    ilion_rows::cursor_methods!(forward cursor: lower_bound peek);
-
-    ilion_rows::cursor_methods!(without: skip_deleted);
+    ilion_rows::cursor_methods!(forward cursor: lower_bound peek skip_deleted);
 }
 
 #[cfg(test)]
