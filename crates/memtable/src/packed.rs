@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! packed  := flags:u8  value_count:u8  column_count:u8  value *  [ts:i64 [ends]]  column *
+//!          | flags:u8  value_count:u8  0  value *  ts:i64  local_secs:u32         a row deletion and nothing else
 //! value   := len:u16  bytes                           of the clustering; FFFF: a null
 //! column  := id:u16  flags:u8  len:u16  [ts:i64] [ends]  bytes
 //! ends    := ttl_secs:u32  local_secs:u32
@@ -10,7 +11,7 @@
 //!
 //! Little-endian; never written to a file. A cell without times of its own has those of the row.
 //!
-//! Invariant: the row is not empty, and has no row deletion.
+//! Invariant: the row is not empty. It has no row deletion, unless it has nothing else.
 
 use bytes::{Buf, Bytes};
 use ilion_rows::{
@@ -29,12 +30,15 @@ const COLUMNS_MAX: usize = 64;
 const HEADER_BYTES: usize = 3;
 const LENGTH_BYTES: usize = 2;
 const COLUMN_BYTES: usize = 5;
+const DELETION_BYTES: usize = 12;
 const NULL: u16 = u16::MAX;
 
 /// Flag of the row: the row has a liveness.
 const IS_LIVE: u8 = 1;
 /// Flag of the row: it has a liveness, and no cell has times of its own.
 const IS_UNIFORM: u8 = 2;
+/// Flag of the row: it is a row deletion.
+const IS_DELETION: u8 = 16;
 /// Flag of the row: the bytes are in an arena. The contents do not depend on this flag.
 const IS_IN_ARENA: u8 = 8;
 /// Flag of a cell: it has a timestamp of its own.
@@ -75,6 +79,12 @@ impl Packed {
         self.0.first().is_some_and(|flags| flags & IS_IN_ARENA != 0)
     }
 
+    /// True if the row is a deletion and has nothing else.
+    #[inline]
+    pub(crate) fn is_deletion(&self) -> bool {
+        self.0.first().is_some_and(|flags| flags & IS_DELETION != 0)
+    }
+
     /// Number of bytes of the packed row, without this structure.
     pub(crate) fn size_bytes(&self) -> usize {
         self.0.len()
@@ -85,6 +95,12 @@ impl Packed {
         let mut parts = self.0.clone();
         let mut reading = PackedReader::of(&self.0);
         let values = reading.values(&mut parts);
+        if let Some(deletion) = reading.deletion() {
+            return Row {
+                deletion,
+                ..Row::empty(Clustering::new(values))
+            };
+        }
         let liveness = reading.liveness();
         let columns = reading.columns(&liveness, &mut parts);
         Row::live(Clustering::new(values), liveness, columns)
@@ -170,7 +186,8 @@ impl Packed {
 /// Length of the packed row in bytes; `None` if the row cannot be packed or is too large.
 fn length_of(row: &Row) -> Option<usize> {
     let values = row.clustering.values();
-    if !row.deletion.is_live()
+    let is_deletion = row.is_deletion();
+    if (!is_deletion && !row.deletion.is_live())
         || row.is_empty()
         || row.columns.len() > COLUMNS_MAX
         || values.len() > usize::from(u8::MAX)
@@ -179,6 +196,7 @@ fn length_of(row: &Row) -> Option<usize> {
     }
     let mut length = HEADER_BYTES + LENGTH_BYTES * values.len();
     length += values.iter().flatten().map(Bytes::len).sum::<usize>();
+    length += if is_deletion { DELETION_BYTES } else { 0 };
     if !row.liveness.is_none() {
         length += 8 + if is_ending(&row.liveness) { 8 } else { 0 };
     }
@@ -224,6 +242,12 @@ fn encode(row: &Row, out: &mut Vec<u8>) {
         let len = value.as_ref().map_or(NULL, |value| value.len() as u16);
         out.extend_from_slice(&len.to_le_bytes());
         out.extend_from_slice(value.as_deref().unwrap_or_default());
+    }
+    if row.is_deletion() {
+        out[0] = IS_DELETION;
+        out.extend_from_slice(&row.deletion.marked_at_micros.to_le_bytes());
+        out.extend_from_slice(&row.deletion.local_secs.to_le_bytes());
+        return;
     }
     let mut flags = 0;
     if !liveness.is_none() {
@@ -341,6 +365,15 @@ impl<'p> PackedReader<'p> {
             (liveness.ttl_secs, liveness.expires_secs) = self.ends();
         }
         liveness
+    }
+
+    /// The deletion; `None` if the row is none.
+    #[inline]
+    fn deletion(&mut self) -> Option<DeletionTime> {
+        (self.header[0] & IS_DELETION != 0).then(|| {
+            let marked_at_micros = i64::from_le_bytes(self.take());
+            DeletionTime::new(marked_at_micros, u32::from_le_bytes(self.take()))
+        })
     }
 
     fn ends(&mut self) -> (u32, u32) {
@@ -479,6 +512,21 @@ mod tests {
         assert!(Packed::of(&deleted).is_some());
         deleted.deletion = DeletionTime::new(0, 1);
         assert!(Packed::of(&deleted).is_none());
+    }
+
+    #[test]
+    fn a_deletion_is_packed_if_the_row_has_nothing_else() {
+        for (micros, secs) in [(0, 0), (5, 60), (i64::MIN + 1, u32::MAX), (i64::MAX, 1)] {
+            let mut deleted = row(Liveness::NONE, []);
+            deleted.deletion = DeletionTime::new(micros, secs);
+            let packed = Packed::of(&deleted).unwrap();
+            assert!(packed.is_deletion());
+            assert_eq!(packed.row(), deleted);
+            assert_eq!(packed.cells(&[ColumnId(0)]).count(), 0);
+            assert!(packed.plain_cells(&mut Cells::new()).is_none());
+            let live = Packed::of(&row(Liveness::live(micros), [])).unwrap();
+            assert!(!live.is_deletion() && !packed.replaces(&live) && !live.replaces(&packed));
+        }
     }
 
     #[test]

@@ -59,18 +59,23 @@ impl<T: Item> Node<T> {
         }
     }
 
-    /// Changes the items, of which the one at `changed` may be deleted afterwards, or no longer.
+    /// Changes or inserts the item at `changed`, which may be deleted afterwards, or no longer.
     fn change<R>(&mut self, changed: usize, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
         let items = Arc::make_mut(&mut self.items);
         let result = change(items);
-        self.is_deleted = items.get(changed).is_some_and(T::is_deleted) && all_deleted(items);
+        let is_deleted = items.get(changed).is_some_and(T::is_deleted);
+        self.is_deleted = is_deleted && (self.is_deleted || all_deleted(items));
         result
     }
 
+    /// Looks at all items, for changes of more than one.
+    fn look_again(&mut self) {
+        self.is_deleted = all_deleted(&self.items);
+    }
+
     fn retain(&mut self, change: impl FnMut(&mut T) -> bool) {
-        let items = Arc::make_mut(&mut self.items);
-        items.retain_mut(change);
-        self.is_deleted = all_deleted(items);
+        Arc::make_mut(&mut self.items).retain_mut(change);
+        self.look_again();
     }
 }
 
@@ -482,6 +487,16 @@ enum At {
     End,
 }
 
+impl At {
+    /// The index of the new node, if the node at `index` is full.
+    fn index_of_fresh(self, index: usize) -> usize {
+        match self {
+            Self::Start => 0,
+            Self::Middle | Self::End => index + 1,
+        }
+    }
+}
+
 fn insert_into(branches: &mut Vec<Branch>, place: RowPosition, row: StoredRow) {
     // A row that belongs between two leaves is put at the end of the first.
     let (branch, leaf, at) = match (place.branch, place.leaf, place.row) {
@@ -500,26 +515,20 @@ fn insert_into(branches: &mut Vec<Branch>, place: RowPosition, row: StoredRow) {
         at if is_last_leaf && at == leaves[leaf].items.len() => At::End,
         _ => At::Middle,
     };
-    let split = branches[branch].change(leaf, |leaves| {
-        if let Some(fresh) = leaves[leaf].change(at, |rows| insert(rows, at, row, LEAF_ROWS, order)) {
-            // The rest of the leaf may be deleted without the rows that were moved.
-            leaves[leaf].is_deleted = all_deleted(&leaves[leaf].items);
-            let index = match order {
-                At::Start => 0,
-                At::Middle | At::End => leaf + 1,
-            };
-            return insert(leaves, index, Leaf::of(fresh), BRANCH_LEAVES, order);
-        }
-        None
-    });
-    if let Some(fresh) = split {
-        let known = &mut branches[branch];
-        known.is_deleted = all_deleted(&known.items);
-        let index = match order {
-            At::Start => 0,
-            At::Middle | At::End => branch + 1,
+    let (is_leaf_split, fresh) = branches[branch].change(leaf, |leaves| {
+        let fresh = leaves[leaf].change(at, |rows| insert(rows, at, row, LEAF_ROWS, order));
+        let Some(fresh) = fresh else {
+            return (false, None);
         };
-        branches.insert(index, Branch::of(fresh));
+        leaves[leaf].look_again();
+        let index = order.index_of_fresh(leaf);
+        (true, insert(leaves, index, Leaf::of(fresh), BRANCH_LEAVES, order))
+    });
+    if is_leaf_split {
+        branches[branch].look_again();
+    }
+    if let Some(fresh) = fresh {
+        branches.insert(order.index_of_fresh(branch), Branch::of(fresh));
     }
 }
 

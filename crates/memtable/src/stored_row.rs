@@ -13,9 +13,9 @@ use crate::packed::Packed;
 /// A row of a memtable. A clone shares its memory.
 #[derive(Clone, Debug)]
 pub(crate) enum StoredRow {
-    /// A short row.
+    /// A short row, or a deletion of a row.
     Packed(Packed),
-    /// A row that is large or deleted, or has a column of many cells.
+    /// A row that is large, has both data and a deletion, or has a column of many cells.
     Built(Arc<Row>),
 }
 
@@ -81,7 +81,7 @@ impl StoredRow {
     #[inline]
     pub(crate) fn is_deletion(&self) -> bool {
         match self {
-            Self::Packed(_) => false,
+            Self::Packed(packed) => packed.is_deletion(),
             Self::Built(row) => row.is_deletion(),
         }
     }

@@ -156,6 +156,9 @@ mod tests {
         consumer.fill(&queues, 1, &mut id);
         assert_eq!((consumer.stage, id), (Stage::Delete, [0; 8]));
         consumer.advance();
-        assert_eq!((consumer.stage, consumer.head, consumer.tail), (Stage::Insert, 1, 3));
+        assert_eq!(
+            (consumer.stage, consumer.head, consumer.tail),
+            (Stage::Insert, 1, 3)
+        );
     }
 }
