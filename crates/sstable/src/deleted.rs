@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! file := magic  version:u8  data_length:u64  stored_length:u64  fingerprint:u32  count:uvint  run *  crc:u32
-//! run  := gap:uvint  length:uvint  last_length:uvint  last                       integers are little-endian
+//! run  := gap:uvint  length:uvint  first_length:uvint  first  last_length:uvint  last      integers are little-endian
 //! ```
 //!
 //! Invariant: a read of living rows returns the same with the file and without it.
@@ -30,10 +30,10 @@ const CRC_LEN: usize = 4;
 const RUN_ROWS_MIN: u64 = 64;
 /// Most runs of a file. If there are more, the shorter ones are left out.
 const RUNS_MAX: usize = 16 << 10;
-/// Runs whose last row has a longer clustering are left out.
-const LAST_LEN_MAX: usize = 1 << 10;
+/// Runs whose first or last row has a longer clustering are left out.
+const CLUSTERING_LEN_MAX: usize = 1 << 10;
 /// More than any file has: see the limits above.
-const FILE_LEN_MAX: u64 = 32 << 20;
+const FILE_LEN_MAX: u64 = 64 << 20;
 
 /// The SSTable that a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +51,26 @@ pub(crate) struct Owner {
 pub(crate) struct Run {
     /// Positions of the first row and of the end of the last row in uncompressed Data.db.
     pub(crate) place: Range<u64>,
-    /// The clustering of the last row.
+    /// The clusterings of the first and the last row.
+    pub(crate) first: Clustering,
     pub(crate) last: Clustering,
+}
+
+/// A run, with the places of its clusterings in the file.
+#[derive(Clone, Debug)]
+struct Stored {
+    place: Range<u64>,
+    first: Range<u32>,
+    last: Range<u32>,
 }
 
 /// The deleted runs of an SSTable, by their position.
 #[derive(Debug)]
-pub(crate) struct DeletedRuns(Vec<Run>);
+pub(crate) struct DeletedRuns {
+    file: Vec<u8>,
+    runs: Vec<Stored>,
+    lens: Vec<FixedLen>,
+}
 
 impl DeletedRuns {
     /// Reads Deleted.db; `None` if it does not exist.
@@ -81,7 +94,10 @@ impl DeletedRuns {
             .map(|class| class.ty.fixed_len().and_then(|len| u32::try_from(len).ok()))
             .collect();
         let expected = match decode(&bytes, owner, &lens) {
-            Ok(Some(runs)) => return Ok(Some(Self(runs))),
+            Ok(Some(runs)) => {
+                let file = bytes;
+                return Ok(Some(Self { file, runs, lens }));
+            }
             Ok(None) => "the deleted runs of this SSTable, with their checksum".to_owned(),
             Err(error) => error.to_string(),
         };
@@ -89,35 +105,51 @@ impl DeletedRuns {
     }
 
     /// The run that has a row at this position.
-    pub(crate) fn at(&self, position: u64) -> Option<&Run> {
-        let behind = self.0.partition_point(|run| run.place.start <= position);
-        let run = self.0.get(behind.checked_sub(1)?)?;
+    pub(crate) fn at(&self, position: u64) -> Option<Run> {
+        let behind = self.runs.partition_point(|run| run.place.start <= position);
+        let run = self.get(behind.checked_sub(1)?)?;
         run.place.contains(&position).then_some(run)
     }
 
-    pub(crate) fn runs(&self) -> &[Run] {
-        &self.0
+    /// The run with this number.
+    pub(crate) fn get(&self, number: usize) -> Option<Run> {
+        let Stored { place, first, last } = self.runs.get(number)?;
+        let clustering = |range: &Range<u32>| {
+            let bytes = self.file.get(range.start as usize..range.end as usize)?;
+            let values = decode_values(&self.lens, &mut Reader::new(bytes)).ok()?;
+            Some(Clustering::new(values))
+        };
+        Some(Run {
+            place: place.clone(),
+            first: clustering(first)?,
+            last: clustering(last)?,
+        })
     }
 
     /// Memory of the runs in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let lasts = self.0.iter().map(|run| run.last.size_bytes());
-        self.0.capacity() * size_of::<Run>() + lasts.sum::<usize>()
+        self.file.capacity() + self.runs.capacity() * size_of::<Stored>()
     }
 }
 
 /// The runs in a file of this SSTable; `None` if the file belongs to another one, or its checksum is wrong.
-fn decode(bytes: &[u8], owner: Owner, lens: &[FixedLen]) -> std::result::Result<Option<Vec<Run>>, Malformed> {
+fn decode(
+    bytes: &[u8],
+    owner: Owner,
+    lens: &[FixedLen],
+) -> std::result::Result<Option<Vec<Stored>>, Malformed> {
     let Some((body, crc)) = bytes.split_last_chunk::<CRC_LEN>() else {
         return Ok(None);
     };
     if crc32(body).to_le_bytes() != *crc {
         return Ok(None);
     }
-    let Some(fields) = body.strip_prefix(&head_of(owner)[..]) else {
+    let head = head_of(owner);
+    if !body.starts_with(&head) {
         return Ok(None);
-    };
-    let mut input = Reader::new(fields);
+    }
+    let mut input = Reader::new(body);
+    input.skip(head.len())?;
     let count = input.uvint()?;
     let mut runs = Vec::new();
     let mut end = 0_u64;
@@ -129,14 +161,22 @@ fn decode(bytes: &[u8], owner: Owner, lens: &[FixedLen]) -> std::result::Result<
             return Err(input.error("a run inside of Data.db before this"));
         };
         end = place.end;
-        let last_len = input.uvint_len()?;
-        let last = decode_values(lens, &mut Reader::new(input.take(last_len)?))?;
-        runs.push(Run {
+        runs.push(Stored {
             place,
-            last: Clustering::new(last),
+            first: clustering(lens, &mut input)?,
+            last: clustering(lens, &mut input)?,
         });
     }
     Ok(input.is_empty().then_some(runs))
+}
+
+/// The place of a clustering, which is passed and checked.
+fn clustering(lens: &[FixedLen], input: &mut Reader<'_>) -> std::result::Result<Range<u32>, Malformed> {
+    let len = input.uvint_len()?;
+    let start = input.offset();
+    decode_values(lens, &mut Reader::new(input.take(len)?))?;
+    let place = |offset: usize| u32::try_from(offset).map_err(|_| input.error("less than 4 GiB before this"));
+    Ok(place(start)?..place(start + len)?)
 }
 
 /// The file up to the number of runs.

@@ -72,17 +72,21 @@ fn the_oldest_entry_of_a_queue_is_found_behind_few_tombstones() {
     assert_eq!(store.sstables(), 9);
 }
 
-/// As above, for entries that are read from the newest to the oldest and are in the memtable.
+/// The newest entry is read and deleted, in memory and in an SSTable.
 #[test]
-fn the_newest_entry_of_a_stack_in_memory_is_found_behind_few_tombstones() {
+fn the_newest_entry_of_a_stack_is_found_behind_few_tombstones() {
     let store = new_store(1, small_options());
     let table = store.table();
-    store.write(together((0..9_000).map(|entry| put(&table, KEY, entry, "v", 1))).unwrap());
-    store.write(together((500..9_000).map(|entry| delete_row(&table, KEY, entry, 2))).unwrap());
+    let puts = (0..9_000).map(|entry| put(&table, KEY, entry, "v", 1));
+    store.write(together(puts).unwrap());
+    let deletes = (500..9_000).map(|entry| delete_row(&table, KEY, entry, 2));
+    store.write(together(deletes).unwrap());
     let reversed = ClusteringFilter {
         reversed: true,
         ..ClusteringFilter::all()
     };
+    assert_eq!(first(&store, &reversed), (Some(499), 4));
+    store.flush();
     assert_eq!(first(&store, &reversed), (Some(499), 4));
 }
 

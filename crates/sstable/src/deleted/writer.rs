@@ -2,7 +2,7 @@
 
 use ilion_codec::{Writer, crc32};
 
-use super::{LAST_LEN_MAX, Owner, RUN_ROWS_MIN, RUNS_MAX, head_of};
+use super::{CLUSTERING_LEN_MAX, Owner, RUN_ROWS_MIN, RUNS_MAX, head_of};
 
 /// A run that is complete.
 #[derive(Debug)]
@@ -10,7 +10,8 @@ struct Ended {
     start: u64,
     end: u64,
     rows: u64,
-    /// The clustering of the last row, as in Data.db.
+    /// The clusterings of the first and the last row, as in Data.db.
+    first: Box<[u8]>,
     last: Box<[u8]>,
 }
 
@@ -25,6 +26,8 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct DeletedRunsWriter {
     open: Option<Open>,
+    /// The clustering of the first row of the open run.
+    first: Vec<u8>,
     ended: Vec<Ended>,
     /// Shorter runs are left out.
     rows_min: u64,
@@ -34,6 +37,7 @@ impl Default for DeletedRunsWriter {
     fn default() -> Self {
         Self {
             open: None,
+            first: Vec::new(),
             ended: Vec::new(),
             rows_min: RUN_ROWS_MIN,
         }
@@ -41,13 +45,19 @@ impl Default for DeletedRunsWriter {
 }
 
 impl DeletedRunsWriter {
-    /// Adds a row at `position` that is only a deletion. Requires: positions ascend.
-    pub(crate) fn add(&mut self, position: u64) {
-        let open = self.open.get_or_insert(Open {
-            start: position,
-            rows: 0,
-        });
-        open.rows += 1;
+    /// Adds a row at `position` that is only a deletion, with its clustering as in Data.db. Requires: positions ascend.
+    pub(crate) fn add(&mut self, position: u64, clustering: &[u8]) {
+        match &mut self.open {
+            Some(open) => open.rows += 1,
+            None => {
+                self.first.clear();
+                self.first.extend_from_slice(clustering);
+                self.open = Some(Open {
+                    start: position,
+                    rows: 1,
+                });
+            }
+        }
     }
 
     /// True if the last unfiltered of the current partition was added.
@@ -62,13 +72,14 @@ impl DeletedRunsWriter {
         let Some(Open { start, rows }) = self.open.take() else {
             return;
         };
-        if rows < self.rows_min || last.len() > LAST_LEN_MAX {
+        if rows < self.rows_min || last.len().max(self.first.len()) > CLUSTERING_LEN_MAX {
             return;
         }
         self.ended.push(Ended {
             start,
             end,
             rows,
+            first: self.first.as_slice().into(),
             last: last.into(),
         });
         while self.ended.len() > RUNS_MAX {
@@ -88,8 +99,10 @@ impl DeletedRunsWriter {
         for run in &self.ended {
             out.uvint(run.start - before);
             out.uvint(run.end - run.start);
-            out.uvint(run.last.len() as u64);
-            out.bytes(&run.last);
+            for clustering in [&run.first, &run.last] {
+                out.uvint(clustering.len() as u64);
+                out.bytes(clustering);
+            }
             before = run.end;
         }
         let crc = crc32(out.as_slice());

@@ -30,6 +30,8 @@ pub(super) struct Backward {
     is_at_slice_end: bool,
     /// Unfiltereds to return; the next one is last.
     buffer: Vec<Due>,
+    /// Rows from this position on are skipped.
+    skipped_from: u64,
 }
 
 /// An unfiltered to return.
@@ -56,6 +58,7 @@ impl Backward {
             blocks: Blocks::none(),
             is_at_slice_end: false,
             buffer: Vec::new(),
+            skipped_from: u64::MAX,
         }
     }
 
@@ -70,13 +73,40 @@ impl Backward {
                 None => {}
             }
             if let Some(run) = self.next_run(rows)? {
-                self.load(rows, &slices[self.slices_left], &run)?;
+                let is_skipped = run.start >= self.skipped_from && run.open_before.is_none();
+                if !is_skipped || self.is_at_slice_end {
+                    self.load(rows, &slices[self.slices_left], &run)?;
+                    self.drop_skipped();
+                }
             } else if self.slices_left == 0 {
                 return Ok(None);
             } else {
                 self.slices_left -= 1;
                 self.enter(rows, &slices[self.slices_left])?;
             }
+        }
+    }
+
+    /// Position of the next row, if it is known.
+    pub(super) fn next_row(&self) -> Option<u64> {
+        match self.buffer.last()? {
+            Due::RowAt(position) => Some(*position),
+            Due::Marker(_) => None,
+        }
+    }
+
+    /// Skips the rows from `start` on. Requires: all unfiltereds between `start` and the next row are rows, and may be skipped.
+    pub(super) fn skip_from(&mut self, start: u64) {
+        self.skipped_from = start;
+        self.drop_skipped();
+    }
+
+    fn drop_skipped(&mut self) {
+        while self
+            .next_row()
+            .is_some_and(|position| position >= self.skipped_from)
+        {
+            self.buffer.pop();
         }
     }
 

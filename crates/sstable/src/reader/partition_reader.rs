@@ -254,23 +254,34 @@ impl PartitionReader {
         show_rows(&mut rows.stream, format, &mut rows.patterns, key, end, visitor)
     }
 
-    /// Jumps over a deleted run, see [`ilion_rows::Cursor::skip_deleted`]. Reversed reads do not.
+    /// Jumps over a deleted run, see [`ilion_rows::Cursor::skip_deleted`].
     pub(super) fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<()> {
         let rows = &mut self.unfiltereds;
         let comparator = &rows.format.comparator;
-        let end = match &self.walk {
-            Walk::All => before,
+        let (position, end) = match &self.walk {
+            Walk::All => (rows.stream.position(), before),
             Walk::Forward(forward) => match forward.slice_ahead(&self.filter.slices, comparator) {
-                Some(slice) => comparator.lesser(before, Some(&slice.end)),
+                Some(slice) => (
+                    rows.stream.position(),
+                    comparator.lesser(before, Some(&slice.end)),
+                ),
                 None => return Ok(()),
             },
-            Walk::Done | Walk::End | Walk::Backward(_) => return Ok(()),
+            Walk::Backward(backward) => match backward.next_row() {
+                Some(position) => (position, before),
+                None => return Ok(()),
+            },
+            Walk::Done | Walk::End => return Ok(()),
         };
-        let position = rows.stream.position();
-        let run = self.parts.deleted_runs()?.and_then(|runs| runs.at(position));
-        if let Some(run) = run
-            && end.is_none_or(|end| comparator.compare_bound_to_row(end, &run.last).is_gt())
-        {
+        let Some(run) = self.parts.deleted_runs()?.and_then(|runs| runs.at(position)) else {
+            return Ok(());
+        };
+        let order = |bound: &Bound, row| comparator.compare_bound_to_row(bound, row);
+        if let Walk::Backward(backward) = &mut self.walk {
+            if end.is_none_or(|end| order(end, &run.first).is_lt()) {
+                backward.skip_from(run.place.start);
+            }
+        } else if end.is_none_or(|end| order(end, &run.last).is_gt()) {
             rows.stream.seek(run.place.end);
         }
         Ok(())

@@ -51,7 +51,7 @@ impl DeletedRunsCheck {
         unfiltered: &Unfiltered,
         verification: &mut Verification,
     ) {
-        let Some(run) = self.runs.runs().get(self.next) else {
+        let Some(run) = self.runs.get(self.next) else {
             return;
         };
         if place.start < run.place.start {
@@ -59,7 +59,7 @@ impl DeletedRunsCheck {
         }
         let begins_at = self.goes_on_at.unwrap_or(run.place.start);
         let is_last = place.end >= run.place.end;
-        if place.start != begins_at || !belongs(run, &place, unfiltered) {
+        if place.start != begins_at || !belongs(&run, &place, unfiltered) {
             report(&self.path, &run.place, verification);
             self.next += 1;
             self.goes_on_at = None;
@@ -70,26 +70,29 @@ impl DeletedRunsCheck {
         self.next += usize::from(is_last);
     }
 
-    pub(super) fn finish(self, verification: &mut Verification) {
-        for run in &self.runs.runs()[self.next..] {
+    pub(super) fn finish(mut self, verification: &mut Verification) {
+        while let Some(run) = self.runs.get(self.next) {
             report(&self.path, &run.place, verification);
+            self.next += 1;
         }
     }
 }
 
-/// True if the unfiltered may be in the run, as its last row if it ends where the run ends.
+/// True if the unfiltered may be in the run: as its first row if it begins where the run begins, and as its last if it ends where the run
+/// ends.
 fn belongs(run: &Run, place: &Range<u64>, unfiltered: &Unfiltered) -> bool {
     let Unfiltered::Row(row) = unfiltered else {
         return false;
     };
     row.is_deletion()
         && place.end <= run.place.end
+        && (place.start > run.place.start || row.clustering == run.first)
         && (place.end < run.place.end || row.clustering == run.last)
 }
 
 fn report(path: &std::path::Path, place: &Range<u64>, verification: &mut Verification) {
     let expected = format!(
-        "deleted rows from byte {} to {} of Data.db, with the clustering of the last one",
+        "deleted rows from byte {} to {} of Data.db, with the clusterings of the first and the last",
         place.start, place.end
     );
     verification.findings.add(path, 0, expected);

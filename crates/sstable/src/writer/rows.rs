@@ -99,12 +99,12 @@ impl SSTableWriter {
             Err(reason) => return Err(self.unstorable(reason)),
         };
         open.previous_start = start;
-        match unfiltered {
-            Unfiltered::Row(row) if row.is_deletion() => self.deleted.add(position),
-            _ => self.deleted.end(position, self.span.last_stored()),
-        }
         let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
+        match unfiltered {
+            Unfiltered::Row(row) if row.is_deletion() => self.deleted.add(position, clustering),
+            _ => self.deleted.end(position, self.span.last_stored()),
+        }
         let written = Written::from(unfiltered);
         self.span.add(written, clustering);
         self.index.add_unfiltered(written, clustering, start, end)?;

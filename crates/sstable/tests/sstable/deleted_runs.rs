@@ -150,43 +150,48 @@ fn is_deletion(unfiltered: &Unfiltered) -> bool {
     matches!(unfiltered, Unfiltered::Row(row) if row.is_deletion())
 }
 
-/// Reads the current partition, and behind each deletion asks to skip more of them. Returns what is read, with the bound that was given to
-/// each skip.
+/// Reads the current partition, and behind each unfiltered asks to skip deletions up to the bound that `before` returns. Returns what is
+/// read, each with that bound.
 fn read_skipping(
     cursor: &mut dyn Cursor,
-    mut before: impl FnMut() -> Option<Bound>,
+    mut before: impl FnMut(&Unfiltered) -> Option<Bound>,
 ) -> Result<Vec<(Unfiltered, Option<Bound>)>, ReadError> {
     let mut read = Vec::new();
     while let Some(unfiltered) = cursor.next_unfiltered()? {
-        let bound = if is_deletion(&unfiltered) {
-            before()
-        } else {
-            Some(Bound::bottom())
-        };
+        let bound = before(&unfiltered);
         cursor.skip_deleted(bound.as_ref())?;
         read.push((unfiltered, bound));
     }
     Ok(read)
 }
 
+/// Skips all deletions behind a deletion.
+fn without_limit(unfiltered: &Unfiltered) -> Option<Bound> {
+    (!is_deletion(unfiltered)).then(Bound::bottom)
+}
+
 /// Checks that only deletions before the bounds are missing. Returns how many are.
 fn compare(
     whole: &[Unfiltered],
     read: &[(Unfiltered, Option<Bound>)],
+    is_reversed: bool,
     comparator: &ClusteringComparator,
 ) -> usize {
     let mut read = read.iter().peekable();
-    let (mut bound, mut missing) = (Some(Bound::bottom()), 0);
+    let (mut bound, mut missing) = (None, 0);
     for unfiltered in whole {
         if read.peek().is_some_and(|(next, _)| next == unfiltered) {
-            bound = read.next().unwrap().1.clone();
+            bound = Some(&read.next().unwrap().1);
             continue;
         }
-        let Unfiltered::Row(row) = unfiltered else {
-            panic!("a marker is missing");
+        let (Unfiltered::Row(row), Some(bound)) = (unfiltered, bound) else {
+            panic!("{unfiltered:?} is missing");
         };
         assert!(row.is_deletion(), "{row:?} is missing");
-        let is_before = |bound: &Bound| comparator.compare_bound_to_row(bound, &row.clustering).is_gt();
+        let is_before = |bound: &Bound| {
+            let order = comparator.compare_bound_to_row(bound, &row.clustering);
+            if is_reversed { order.is_lt() } else { order.is_gt() }
+        };
         assert!(
             bound.as_ref().is_none_or(is_before),
             "{row:?} is not before {bound:?}"
@@ -199,7 +204,8 @@ fn compare(
 
 #[test]
 fn deletions_are_skipped_in_whole_partitions_and_slices_and_nothing_else_is() {
-    let (mut missing, mut files) = (0, 0);
+    // Rows skipped by forward and by reversed reads, and files of runs.
+    let (mut missing, mut files) = ([0, 0], 0);
     for seed in 0..60 {
         let dice = &mut Dice::new(seed);
         let case = Case::write(*dice.pick(&VERSIONS), dice);
@@ -216,8 +222,8 @@ fn deletions_are_skipped_in_whole_partitions_and_slices_and_nothing_else_is() {
         );
         for partition in &case.partitions {
             cursor.next_partition().unwrap().unwrap();
-            let read = read_skipping(&mut cursor, || None).unwrap();
-            missing += compare(&partition.unfiltereds, &read, &comparator);
+            let read = read_skipping(&mut cursor, without_limit).unwrap();
+            missing[0] += compare(&partition.unfiltereds, &read, false, &comparator);
         }
         for partition in &case.partitions {
             let bound = |kind, dice: &mut Dice| {
@@ -230,7 +236,7 @@ fn deletions_are_skipped_in_whole_partitions_and_slices_and_nothing_else_is() {
                     true => vec![Slice { start, end }],
                     false => vec![Slice::all()],
                 },
-                reversed: dice.one_in(4),
+                reversed: dice.one_in(2),
                 ..ClusteringFilter::all()
             };
             let filter = Arc::new(filter);
@@ -242,18 +248,20 @@ fn deletions_are_skipped_in_whole_partitions_and_slices_and_nothing_else_is() {
             let whole = read_all(&mut open().unwrap()).remove(0).unfiltereds;
             let mut cursor = open().unwrap();
             cursor.next_partition().unwrap().unwrap();
-            if filter.reversed {
-                // Reversed reads skip no rows of SSTables.
-                let read = read_skipping(&mut cursor, || None).unwrap();
-                assert!(read.into_iter().map(|(unfiltered, _)| unfiltered).eq(whole));
-                continue;
-            }
-            let before = || (!dice.one_in(3)).then(|| bound(BoundKind::ExclEnd, dice));
+            let kind = match filter.reversed {
+                false => BoundKind::ExclEnd,
+                true => BoundKind::ExclStart,
+            };
+            // Behind other rows than deletions, too.
+            let before = |_: &Unfiltered| (!dice.one_in(3)).then(|| bound(kind, dice));
             let read = read_skipping(&mut cursor, before).unwrap();
-            missing += compare(&whole, &read, &comparator);
+            missing[usize::from(filter.reversed)] += compare(&whole, &read, filter.reversed, &comparator);
         }
     }
-    assert!(missing > 10_000 && files > 40, "{missing} rows, {files} files");
+    assert!(
+        missing.iter().all(|rows| *rows > 3_000) && files > 40,
+        "{missing:?} rows, {files} files"
+    );
 }
 
 #[test]
@@ -282,19 +290,21 @@ fn a_run_is_left_by_one_jump() {
             WriterOptions::default(),
             &case.partitions,
         );
-        let all = Arc::new(ClusteringFilter::all());
-        let mut cursor = case
-            .open()
-            .partition(&case.table, &int_keys(1)[0], &all)
-            .unwrap()
-            .unwrap();
-        cursor.next_partition().unwrap().unwrap();
-        let read = read_skipping(&mut cursor, || None).unwrap();
-        let numbers = read.into_iter().map(|(unfiltered, _)| match unfiltered {
-            Unfiltered::Row(row) => row.clustering,
-            Unfiltered::Marker(marker) => panic!("{marker:?} was not written"),
-        });
-        assert!(numbers.eq([0, 1, 5_000].map(clustering)));
+        for (reversed, expected) in [(false, [0, 5_000]), (true, [5_000, 0])] {
+            let filter = Arc::new(ClusteringFilter {
+                reversed,
+                ..ClusteringFilter::all()
+            });
+            let opened = case.open().partition(&case.table, &int_keys(1)[0], &filter);
+            let mut cursor = opened.unwrap().unwrap();
+            cursor.next_partition().unwrap().unwrap();
+            let read = read_skipping(&mut cursor, |_| None).unwrap();
+            let numbers = read.into_iter().map(|(unfiltered, _)| match unfiltered {
+                Unfiltered::Row(row) => row.clustering,
+                Unfiltered::Marker(marker) => panic!("{marker:?} was not written"),
+            });
+            assert!(numbers.eq(expected.map(clustering)));
+        }
     }
 }
 
@@ -319,7 +329,7 @@ fn every_flipped_byte_is_found_by_verify_and_changes_no_read() {
                 .cursor(&case.table, KeyRange::all(), all, Scan::Sequential);
             for partition in &case.partitions {
                 cursor.next_partition().unwrap().unwrap();
-                let read = read_skipping(&mut cursor, || None).unwrap();
+                let read = read_skipping(&mut cursor, without_limit).unwrap();
                 let read = read.into_iter().map(|(unfiltered, _)| unfiltered);
                 assert!(read.eq(partition.unfiltereds.iter().cloned()), "byte {at}");
             }
@@ -360,12 +370,13 @@ fn a_file_that_lies_is_found_by_verify_and_is_never_a_panic() {
                 .cursor(&case.table, KeyRange::all(), all, Scan::Sequential);
             let mut partitions = case.partitions.iter();
             while let Ok(Some(_)) = cursor.next_partition() {
-                let read = read_skipping(&mut cursor, || None);
+                let read = read_skipping(&mut cursor, without_limit);
                 // Some changes mean the same, such as a longer form of a number.
                 if !is_found {
                     compare(
                         &partitions.next().unwrap().unfiltereds,
                         &read.unwrap(),
+                        false,
                         &comparator,
                     );
                 }
@@ -389,7 +400,7 @@ fn the_file_of_another_sstable_is_not_used() {
     for partition in &case.partitions {
         cursor.next_partition().unwrap().unwrap();
         assert_eq!(
-            read_skipping(&mut cursor, || None).unwrap().len(),
+            read_skipping(&mut cursor, without_limit).unwrap().len(),
             partition.unfiltereds.len()
         );
     }
