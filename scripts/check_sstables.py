@@ -111,8 +111,8 @@ def same_dump(cassandra, table, ours, theirs):
         assert mine == other, f"ours:   {json.dumps(mine)[:3000]}\ntheirs: {json.dumps(other)[:3000]}"
 
 
-def has_cell_map(directory):
-    assert glob.glob(os.path.join(directory, "*-Cells.db")), f"no cell map in {directory}"
+def has_component(directory, name):
+    assert glob.glob(os.path.join(directory, f"*-{name}")), f"no {name} in {directory}"
 
 
 def equal(seen, expected):
@@ -155,8 +155,9 @@ def main():
             verdicts.check(f"{table.name}: same rows", lambda: equal(ours[table.name], theirs[table.name]))
             directories = directory_of(our_files, table), directory_of(their_files, table)
             verdicts.check(f"{table.name}: same dump", lambda: same_dump(cassandra, table, *directories))
-            if table.fill is data.large:
-                verdicts.check(f"{table.name}: cell map", lambda: has_cell_map(directories[0]))
+            component = {data.large: "Cells.db", data.queue: "Deleted.db"}.get(table.fill)
+            if component is not None:
+                verdicts.check(f"{table.name}: {component}", lambda: has_component(directories[0], component))
         imported = import_all(cassandra, our_files)
         for table in data.TABLES:
             verdicts.check(f"{table.name}: imported", lambda: equal(imported[table.name], ours[table.name]))

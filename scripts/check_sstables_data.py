@@ -131,6 +131,14 @@ def large():
         yield f"UPDATE {{t}} USING TIMESTAMP {{ts}} AND TTL 864000 SET m['key {number}'] = '{value(number)}' WHERE k = 2 AND c = 1"
 
 
+def queue():
+    # The oldest entries are deleted one after another, so Deleted.db is written.
+    for c in range(300):
+        yield f"INSERT INTO {{t}} (k, c, v) VALUES (1, {c}, 'entry {c}') USING TIMESTAMP {{ts}}"
+    for c in range(280):
+        yield f"DELETE FROM {{t}} USING TIMESTAMP {{ts}} WHERE k = 1 AND c = {c}"
+
+
 WIDE_COLUMNS = "k int, c int, v text, PRIMARY KEY (k, c)"
 ONE_VALUE = "k int PRIMARY KEY, v text"
 
@@ -142,6 +150,7 @@ TABLES = [
     Table("reversed", "k int, c int, d text, s text STATIC, v text, PRIMARY KEY (k, c, d)", clustered,
           "WITH CLUSTERING ORDER BY (c DESC, d ASC)"),
     Table("wide", WIDE_COLUMNS, wide),
+    Table("queue", WIDE_COLUMNS, queue),
     Table("collections", "k int PRIMARY KEY, l list<int>, s set<text>, m map<text, int>, f frozen<set<int>>, a address",
           collections),
     Table("counters", "k int PRIMARY KEY, n counter", counters, is_counter=True),
