@@ -171,3 +171,17 @@ def test_a_soak_at_a_rate_does_no_more(own, tmp_path):
     command = [own.binary, "bench", "soak", "--embedded", "--data", directory, "--rows", "500", "--secs", "1", "--rate", "200"]
     subprocess.run([*command, "--json", result], check=True, capture_output=True, text=True, timeout=RUN_SECS)
     assert 50 < json.loads(result.read_text())["operations"] <= 200
+
+
+@pytest.mark.parametrize("where", ["server", "embedded"])
+def test_a_queue_gives_the_oldest_entry_in_every_cycle(own, tmp_path, where):
+    result = tmp_path / "queue.json"
+    target = ["--embedded", "--data", tmp_path / "embedded"]
+    if where == "server":
+        own.start()
+        target = ["--port", str(own.port), "--admin-port", str(own.admin_port), "--pid", str(own.process.pid)]
+    command = [own.binary, "bench", "queue", *target, "--queues", "2", "--cycles", "600", "--json", result]
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=RUN_SECS)
+    found = json.loads(result.read_text())
+    assert [part["cycles"] for part in found["parts"]] == [60] * 10
+    assert all(part["reads"]["p50_micros"] > 0 for part in found["parts"])
