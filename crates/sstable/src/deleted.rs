@@ -18,8 +18,9 @@ use ilion_codec::{Error as Malformed, Reader, crc32};
 use ilion_env::Env;
 use ilion_rows::Clustering;
 
+use crate::cells::Whole;
 use crate::row::format::values::{FixedLen, decode_values};
-use crate::{Component, Descriptor, Error, Result, SerializationHeader};
+use crate::{ClassName, Component, Descriptor, Error, Result, SerializationHeader};
 
 pub(crate) use writer::DeletedRunsWriter;
 
@@ -34,17 +35,6 @@ const RUNS_MAX: usize = 16 << 10;
 const CLUSTERING_LEN_MAX: usize = 1 << 10;
 /// More than any file has: see the limits above.
 const FILE_LEN_MAX: u64 = 64 << 20;
-
-/// The SSTable that a file belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// Uncompressed size of Data.db.
-    pub(crate) data_length: u64,
-    /// Size of Data.db on disk.
-    pub(crate) stored_length: u64,
-    /// See [`crate::tokens::fingerprint_of`].
-    pub(crate) fingerprint: u32,
-}
 
 /// Rows of one partition that follow each other, each of them only a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,19 +71,16 @@ impl DeletedRuns {
         env: &dyn Env,
         descriptor: &Descriptor,
         header: &SerializationHeader,
-        owner: Owner,
+        whole: Whole,
     ) -> Result<Option<Self>> {
         let path = descriptor.path(&Component::Deleted);
         let bytes = match env.read_all(&path, FILE_LEN_MAX) {
             Err(error) if error.is_not_found() => return Ok(None),
             bytes => bytes?,
         };
-        let lens: Vec<FixedLen> = header
-            .clustering_types
-            .iter()
-            .map(|class| class.ty.fixed_len().and_then(|len| u32::try_from(len).ok()))
-            .collect();
-        let expected = match decode(&bytes, owner, &lens) {
+        let types = header.clustering_types.iter();
+        let lens: Vec<FixedLen> = types.map(ClassName::fixed_len).collect();
+        let expected = match decode(&bytes, whole, &lens) {
             Ok(Some(runs)) => {
                 let file = bytes;
                 return Ok(Some(Self { file, runs, lens }));
@@ -135,7 +122,7 @@ impl DeletedRuns {
 /// The runs in a file of this SSTable; `None` if the file belongs to another one, or its checksum is wrong.
 fn decode(
     bytes: &[u8],
-    owner: Owner,
+    whole: Whole,
     lens: &[FixedLen],
 ) -> std::result::Result<Option<Vec<Stored>>, Malformed> {
     let Some((body, crc)) = bytes.split_last_chunk::<CRC_LEN>() else {
@@ -144,7 +131,7 @@ fn decode(
     if crc32(body).to_le_bytes() != *crc {
         return Ok(None);
     }
-    let head = head_of(owner);
+    let head = head_of(whole);
     if !body.starts_with(&head) {
         return Ok(None);
     }
@@ -157,7 +144,7 @@ fn decode(
         let (gap, length) = (input.uvint()?, input.uvint()?);
         let start = end.checked_add(gap);
         let place = start.and_then(|start| Some(start..start.checked_add(length)?));
-        let Some(place) = place.filter(|place| !place.is_empty() && place.end <= owner.data_length) else {
+        let Some(place) = place.filter(|place| !place.is_empty() && place.end <= whole.data_length) else {
             return Err(input.error("a run inside of Data.db before this"));
         };
         end = place.end;
@@ -180,11 +167,11 @@ fn clustering(lens: &[FixedLen], input: &mut Reader<'_>) -> std::result::Result<
 }
 
 /// The file up to the number of runs.
-fn head_of(owner: Owner) -> Vec<u8> {
+fn head_of(whole: Whole) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.push(VERSION);
-    out.extend_from_slice(&owner.data_length.to_le_bytes());
-    out.extend_from_slice(&owner.stored_length.to_le_bytes());
-    out.extend_from_slice(&owner.fingerprint.to_le_bytes());
+    out.extend_from_slice(&whole.data_length.to_le_bytes());
+    out.extend_from_slice(&whole.stored_length.to_le_bytes());
+    out.extend_from_slice(&whole.fingerprint.to_le_bytes());
     out
 }

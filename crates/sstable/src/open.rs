@@ -8,11 +8,11 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use ilion_env::Env;
 use ilion_rows::{DecoratedKey, Slice};
 
-use crate::cells::CellMap;
+use crate::cells::{CellMap, Whole};
 use crate::checksums::{Checksums, Owner};
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::compression_info::check_compressor;
-use crate::deleted::{self, DeletedRuns};
+use crate::deleted::DeletedRuns;
 use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
 use crate::tokens::{TokenMap, fingerprint_of};
@@ -246,12 +246,12 @@ impl OpenedParts {
     /// The deleted runs; `None` if they are missing or damaged.
     pub(crate) fn deleted_runs(&self) -> Result<Option<&DeletedRuns>> {
         let runs = self.deleted.get_or_open(|| {
-            let owner = deleted::Owner {
+            let whole = Whole {
                 data_length: self.ends.data_length,
                 stored_length: self.stored_length,
                 fingerprint: fingerprint_of(&self.stats),
             };
-            let opened = DeletedRuns::open(&*self.env, &self.descriptor, &self.header, owner);
+            let opened = DeletedRuns::open(&*self.env, &self.descriptor, &self.header, whole);
             match opened {
                 Err(error) if error.is_corrupt() => {
                     tracing::warn!(sstable = %self.descriptor, %error, "Deleted.db is not used; the next compaction writes a new one");

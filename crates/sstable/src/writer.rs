@@ -37,7 +37,7 @@ use ilion_types::Token;
 
 use crate::cells;
 use crate::checksums::{Checksums, Owner};
-use crate::deleted::{self, DeletedRunsWriter};
+use crate::deleted::DeletedRunsWriter;
 use crate::metadata_collector::MetadataCollector;
 use crate::row::encode::{
     RowEncoder, encode_end_of_partition, encode_partition_start, partition_start_len_max,
@@ -331,12 +331,8 @@ impl SSTableWriter {
         let Some(open) = &self.open else {
             return Err(self.refuse("a partition is finished that was not begun"));
         };
-        if self.deleted.is_open() {
-            self.deleted.end(
-                self.data.position() + self.buffer.len() as u64,
-                self.span.last_stored(),
-            );
-        }
+        let end = self.data.position() + self.buffer.len() as u64;
+        self.deleted.end(end, self.span.last_stored());
         encode_end_of_partition(&mut self.buffer);
         let length = self.data.position() + self.buffer.len() as u64 - open.start;
         let KeyCopy { token, bytes } = &self.keys.at_hand;
@@ -426,21 +422,17 @@ impl SSTableWriter {
             stats: self.options.complete(stats, &data),
             header: self.header,
         };
-        let owner = deleted::Owner {
+        let whole = cells::Whole {
             data_length: data.data_length,
             stored_length: data.stored_length,
             fingerprint: fingerprint_of(&statistics.stats),
         };
-        if let Some(runs) = self.deleted.finish(owner) {
+        if let Some(runs) = self.deleted.finish(whole) {
             // Compat: not in TOC.txt, as Tokens.db below.
             write_component(env, descriptor, &Component::Deleted, &runs)?;
         }
         if let Some(cells) = self.cells {
-            cells.finish(cells::Whole {
-                data_length: data.data_length,
-                stored_length: data.stored_length,
-                fingerprint: fingerprint_of(&statistics.stats),
-            })?;
+            cells.finish(whole)?;
         }
         if let Some(tokens) = self.tokens {
             let whole = Whole {

@@ -2,7 +2,8 @@
 
 use ilion_codec::{Writer, crc32};
 
-use super::{CLUSTERING_LEN_MAX, Owner, RUN_ROWS_MIN, RUNS_MAX, head_of};
+use super::{CLUSTERING_LEN_MAX, RUN_ROWS_MIN, RUNS_MAX, head_of};
+use crate::cells::Whole;
 
 /// A run that is complete.
 #[derive(Debug)]
@@ -60,15 +61,17 @@ impl DeletedRunsWriter {
         }
     }
 
-    /// True if the last unfiltered of the current partition was added.
+    /// Ends the run, if one is open: at `end`, the partition ends or goes on with something else. `last` is the clustering of the last row,
+    /// as in Data.db.
     #[inline]
-    pub(crate) fn is_open(&self) -> bool {
-        self.open.is_some()
+    pub(crate) fn end(&mut self, end: u64, last: &[u8]) {
+        if self.open.is_some() {
+            self.end_open(end, last);
+        }
     }
 
-    /// Ends the run: at `end`, the partition ends or goes on with something else. `last` is the clustering of the last row, as in Data.db.
     #[cold]
-    pub(crate) fn end(&mut self, end: u64, last: &[u8]) {
+    fn end_open(&mut self, end: u64, last: &[u8]) {
         let Some(Open { start, rows }) = self.open.take() else {
             return;
         };
@@ -89,11 +92,11 @@ impl DeletedRunsWriter {
     }
 
     /// The file; `None` if there are no runs.
-    pub(crate) fn finish(self, owner: Owner) -> Option<Vec<u8>> {
+    pub(crate) fn finish(self, whole: Whole) -> Option<Vec<u8>> {
         if self.ended.is_empty() {
             return None;
         }
-        let mut out = Writer::from_vec(head_of(owner));
+        let mut out = Writer::from_vec(head_of(whole));
         out.uvint(self.ended.len() as u64);
         let mut before = 0;
         for run in &self.ended {

@@ -1,14 +1,15 @@
 //! Compares Deleted.db with the rows: each run must begin and end with a row, and have only rows that are nothing but deletions.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ilion_env::Env;
 use ilion_rows::Unfiltered;
 
 use super::opened::Opened;
 use super::verification::Verification;
-use crate::deleted::{DeletedRuns, Owner, Run};
+use crate::cells::Whole;
+use crate::deleted::{DeletedRuns, Run};
 use crate::tokens::fingerprint_of;
 use crate::{Component, Result};
 
@@ -29,12 +30,12 @@ impl DeletedRunsCheck {
         opened: &Opened,
         verification: &mut Verification,
     ) -> Result<Option<Self>> {
-        let owner = Owner {
+        let whole = Whole {
             data_length: opened.data.data_length(),
             stored_length: opened.data.stored_length(),
             fingerprint: fingerprint_of(&opened.statistics.stats),
         };
-        let runs = DeletedRuns::open(env, &opened.descriptor, &opened.statistics.header, owner);
+        let runs = DeletedRuns::open(env, &opened.descriptor, &opened.statistics.header, whole);
         let runs = verification.findings.take(runs)?.flatten();
         Ok(runs.map(|runs| Self {
             runs,
@@ -90,7 +91,7 @@ fn belongs(run: &Run, place: &Range<u64>, unfiltered: &Unfiltered) -> bool {
         && (place.end < run.place.end || row.clustering == run.last)
 }
 
-fn report(path: &std::path::Path, place: &Range<u64>, verification: &mut Verification) {
+fn report(path: &Path, place: &Range<u64>, verification: &mut Verification) {
     let expected = format!(
         "deleted rows from byte {} to {} of Data.db, with the clusterings of the first and the last",
         place.start, place.end

@@ -62,9 +62,7 @@ impl SSTableWriter {
         let Some(clustering) = self.encoder.encode_usual(row, previous_size, stats, buffer) else {
             return Ok(false);
         };
-        if self.deleted.is_open() {
-            self.deleted.end(position, self.span.last_stored());
-        }
+        self.deleted.end(position, self.span.last_stored());
         open.previous_start = start;
         let end = start + (buffer.len() - buffered) as u64;
         let clustering = &buffer.as_slice()[clustering];
@@ -176,9 +174,7 @@ impl SSTableWriter {
             return Err(self.refuse("a row comes before its partition"));
         };
         open.previous_start = start;
-        if self.deleted.is_open() {
-            self.deleted.end(open.start + start, self.span.last_stored());
-        }
+        self.deleted.end(open.start + start, self.span.last_stored());
         let end = position - open.start;
         let clustering = &self.buffer.as_slice()[clustering];
         let written = Written::Shown(values);

@@ -16,7 +16,8 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::verify::verify;
 use ilion_sstable::{
-    Component, Descriptor, EncodingStats, OpenOptions, SSTable, SSTableId, Scan, Version, WriterOptions,
+    Component, Descriptor, EncodingStats, OpenOptions, RangeCursor, SSTable, SSTableId, Scan, Version,
+    WriterOptions,
 };
 
 const VERSIONS: [Version; 3] = [Version::NB, Version::OA, Version::DA];
@@ -119,6 +120,13 @@ impl Case {
     fn open(&self) -> Arc<SSTable> {
         let options = OpenOptions::default();
         Arc::new(SSTable::open(&self.env, &self.descriptor, &options).unwrap())
+    }
+
+    /// Reads all partitions.
+    fn scan(&self) -> RangeCursor {
+        let all = Arc::new(ClusteringFilter::all());
+        self.open()
+            .cursor(&self.table, KeyRange::all(), all, Scan::Sequential)
     }
 
     /// True if some deletions follow each other long enough.
@@ -323,10 +331,7 @@ fn every_flipped_byte_is_found_by_verify_and_changes_no_read() {
         for at in 0..case.env.file_size(&case.path()).unwrap() {
             case.mem.corrupt_byte(&case.path(), at, 1 << (at % 8)).unwrap();
             assert!(!case.findings().is_empty(), "byte {at}");
-            let all = Arc::new(ClusteringFilter::all());
-            let mut cursor = case
-                .open()
-                .cursor(&case.table, KeyRange::all(), all, Scan::Sequential);
+            let mut cursor = case.scan();
             for partition in &case.partitions {
                 cursor.next_partition().unwrap().unwrap();
                 let read = read_skipping(&mut cursor, without_limit).unwrap();
@@ -364,10 +369,7 @@ fn a_file_that_lies_is_found_by_verify_and_is_never_a_panic() {
             bytes[body..].copy_from_slice(&crc);
             case.replace(&bytes);
             let is_found = !case.findings().is_empty();
-            let all = Arc::new(ClusteringFilter::all());
-            let mut cursor = case
-                .open()
-                .cursor(&case.table, KeyRange::all(), all, Scan::Sequential);
+            let mut cursor = case.scan();
             let mut partitions = case.partitions.iter();
             while let Ok(Some(_)) = cursor.next_partition() {
                 let read = read_skipping(&mut cursor, without_limit);
@@ -393,10 +395,7 @@ fn the_file_of_another_sstable_is_not_used() {
     let bytes = other.env.read_all(&other.path(), 1 << 20).unwrap();
     case.replace(&bytes);
     assert!(!case.findings().is_empty());
-    let all = Arc::new(ClusteringFilter::all());
-    let mut cursor = case
-        .open()
-        .cursor(&case.table, KeyRange::all(), all, Scan::Sequential);
+    let mut cursor = case.scan();
     for partition in &case.partitions {
         cursor.next_partition().unwrap().unwrap();
         assert_eq!(

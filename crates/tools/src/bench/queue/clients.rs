@@ -176,7 +176,7 @@ impl Work for OnSocket {
         }
     }
 
-    /// Is called behind `check`.
+    /// Called after `check`.
     fn observe(&mut self, _slot: usize, sent_nanos: u64, now_nanos: u64) {
         let is_write = self.shared.consumers[self.client].lock().stage != Stage::Select;
         let nanos = now_nanos.saturating_sub(sent_nanos);
