@@ -8,10 +8,14 @@
 //!
 //! Records that are equal by their [`Order`] become one: [`Order::merge`] merges them, the older first.
 //!
+//! Some records only take back older ones ([`Order::is_gone`]). Each sorted run knows by a bit which records a reader of what is left
+//! may skip: those, and the ones that a reader has found to be taken back by a newer run. So such a reader passes 64 of them in a step.
+//!
 //! | module | what |
 //! | --- | --- |
 //! | `run` | [`Run`]: sorted records |
 //! | `runs` | [`Runs`]: the tail and the runs |
+//! | `levels` | which runs are merged |
 //! | `sort` | sorts unsorted tails to a run |
 //! | `ordered` | [`Ordered`]: all records in order, after the last write |
 //! | `stretch` | [`Stretch`]: the range of records that a reader selects |
@@ -19,6 +23,7 @@
 //! | `shared` | [`SharedRuns`]: runs behind a lock |
 //! | `walk` | [`Walk`]: several runs read as one |
 
+mod levels;
 mod ordered;
 pub mod radix;
 mod run;
@@ -53,10 +58,18 @@ pub trait Order {
         0
     }
 
-    /// True if a record without an older equal record means nothing: it may be dropped.
+    /// True if a record only takes back an older equal record: [`Walk::take_left`] does not return it.
+    fn is_gone(&self, _record: &[u8]) -> bool {
+        false
+    }
+
+    /// True if readers see the same without the record, whatever the older records are. Requires: it also is gone.
     fn is_void(&self, _record: &[u8]) -> bool {
         false
     }
+
+    /// Whether records that are void when they are sorted are put aside for [`SharedRuns::all`]. Otherwise they are dropped.
+    const KEEPS_VOID: bool = false;
 }
 
 /// The first eight bytes as a number, padded with zeros: a head in the order of the bytes.

@@ -30,6 +30,18 @@ impl Ordered {
         Some(locator.record(&self.runs))
     }
 
+    /// Skips records while their merge is not `wanted`.
+    #[inline]
+    pub fn skip_until(&mut self, order: &impl Order, room: &mut Vec<u8>, wanted: impl Fn(&[u8]) -> bool) {
+        loop {
+            let at = self.at;
+            if self.next(order, room).is_none_or(&wanted) {
+                self.at = at;
+                return;
+            }
+        }
+    }
+
     /// The merge of the next records that are equal: borrowed if there is only one, otherwise built in `room`.
     #[inline]
     pub fn next<'r>(&'r mut self, order: &impl Order, room: &'r mut Vec<u8>) -> Option<&'r [u8]> {

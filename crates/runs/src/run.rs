@@ -1,6 +1,9 @@
 //! Records in one buffer.
 
-use crate::Stretch;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Order, Stretch};
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,10 @@ pub struct Run {
     ends: Vec<u32>,
     /// The records, followed by zeros for later records: a write checks once whether there is space.
     bytes: Vec<u8>,
+    /// A bit for each record of a sorted run: set if readers of what is left may skip it. Only a hint; bits are never cleared.
+    skipped: Vec<AtomicU64>,
+    /// Number of records of a sorted run that are void ([`Order::is_void`]).
+    void: usize,
 }
 
 /// The memory of a new record, to be filled from front to back, completely.
@@ -47,6 +54,9 @@ impl Room<'_> {
     }
 }
 
+/// Bits of a word of [`Run::skipped`].
+const BITS: usize = u64::BITS as usize;
+
 /// Number of heads that a reader can compare in the time that one record's bytes take.
 const PASSED_FOR_A_LOOK: usize = 16;
 
@@ -65,6 +75,8 @@ impl Run {
             heads: Vec::with_capacity(records),
             ends: Vec::with_capacity(records),
             bytes: Vec::with_capacity(bytes),
+            skipped: Vec::with_capacity(records.div_ceil(BITS)),
+            void: 0,
         }
     }
 
@@ -108,6 +120,76 @@ impl Run {
         Record {
             head: self.heads[index],
             bytes: &self.bytes[start..self.ends[index] as usize],
+        }
+    }
+
+    /// Like [`Self::find`], in few steps if the result is near `from`.
+    pub(crate) fn find_near(
+        &self,
+        from: usize,
+        to: usize,
+        mut before: impl FnMut(Record<'_>) -> bool,
+    ) -> usize {
+        let (mut low, mut step) = (from, 1);
+        while low < to {
+            let probe = (low + step - 1).min(to - 1);
+            if !before(self.record(probe)) {
+                return self.find(low, probe, before);
+            }
+            low = probe + 1;
+            step *= 2;
+        }
+        to
+    }
+
+    /// The number of the first record in `from..to` that is not known to be gone; `to` if there is none.
+    pub(crate) fn next_left(&self, from: usize, to: usize) -> usize {
+        let mut at = from;
+        while at < to {
+            let left = !self.skipped_word(at) >> (at % BITS);
+            if left != 0 {
+                return (at + left.trailing_zeros() as usize).min(to);
+            }
+            at = (at / BITS + 1) * BITS;
+        }
+        to
+    }
+
+    /// The records of a range that are not known to be gone.
+    pub fn left(&self, range: Range<usize>) -> impl Iterator<Item = Record<'_>> {
+        let Range { mut start, end } = range;
+        std::iter::from_fn(move || {
+            start = self.next_left(start, end);
+            (start < end).then(|| {
+                start += 1;
+                self.record(start - 1)
+            })
+        })
+    }
+
+    /// How many records of a range are not known to be gone.
+    pub fn count_left(&self, range: Range<usize>) -> usize {
+        let Range { mut start, end } = range;
+        let mut count = 0;
+        while start < end {
+            let next = ((start / BITS + 1) * BITS).min(end);
+            let bits = (u64::MAX >> (BITS - (next - start))) << (start % BITS);
+            count += (!self.skipped_word(start) & bits).count_ones() as usize;
+            start = next;
+        }
+        count
+    }
+
+    /// The word of `skipped` with the bit of a record. A tail has no bits.
+    fn skipped_word(&self, index: usize) -> u64 {
+        let word = self.skipped.get(index / BITS);
+        word.map_or(0, |word| word.load(Ordering::Relaxed))
+    }
+
+    /// Lets readers of what is left skip a record.
+    pub(crate) fn skip(&self, index: usize) {
+        if let Some(word) = self.skipped.get(index / BITS) {
+            word.fetch_or(1 << (index % BITS), Ordering::Relaxed);
         }
     }
 
@@ -179,11 +261,45 @@ impl Run {
         self.push(record.head, record.bytes.len(), |room| room.bytes(record.bytes));
     }
 
+    /// Appends a record of a sorted run.
+    #[inline]
+    pub(crate) fn push_sorted(&mut self, order: &impl Order, record: Record<'_>) {
+        let index = self.len();
+        if index.is_multiple_of(BITS) {
+            self.skipped.push(AtomicU64::new(0));
+        }
+        if order.is_gone(record.bytes)
+            && let Some(word) = self.skipped.last_mut()
+        {
+            *word.get_mut() |= 1 << (index % BITS);
+            self.void += usize::from(order.is_void(record.bytes));
+        }
+        self.push_record(record);
+    }
+
+    /// This sorted run without the records that are void, and those; `None` if there are none.
+    pub(crate) fn without_void(self, order: &impl Order) -> (Self, Option<Self>) {
+        if self.void == 0 {
+            return (self, None);
+        }
+        let (mut kept, mut void) = (Self::default(), Self::default());
+        for record in (0..self.len()).map(|number| self.record(number)) {
+            let into = if order.is_void(record.bytes) {
+                &mut void
+            } else {
+                &mut kept
+            };
+            into.push_sorted(order, record);
+        }
+        (kept, Some(void))
+    }
+
     /// Releases unused memory.
     pub(crate) fn shrink(&mut self) {
         self.bytes.truncate(self.bytes_len());
         self.heads.shrink_to_fit();
         self.ends.shrink_to_fit();
         self.bytes.shrink_to_fit();
+        self.skipped.shrink_to_fit();
     }
 }

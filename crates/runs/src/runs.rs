@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::run::{Record, Room, Run};
+use crate::Order;
+use crate::levels::{Levels, MERGED_RECORDS_MAX};
+use crate::run::{Room, Run};
 use crate::sort::Sorter;
-use crate::{Order, Walk};
 
 /// Size at which a tail is cut: number of records, and bytes.
 const TAIL_RECORDS: usize = 8192;
@@ -13,12 +14,6 @@ const TAIL_BYTES: usize = 512 << 10;
 const AGAIN_MIN: usize = 2048;
 /// Backoff factor after a sort that freed little memory.
 const AGAIN_GROWTH: usize = 4;
-/// Number of runs of one level that are merged to one of the next.
-const MERGED_RUNS: usize = 8;
-/// Runs with more records or bytes than this are not merged, since a writer may wait for the merge.
-const MERGED_RECORDS_MAX: usize = 32 << 10;
-const MERGED_BYTES_MAX: usize = 16 << 20;
-
 /// Whether an equal record probably exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -49,8 +44,10 @@ pub struct Runs {
     again: usize,
     /// Number of probable duplicates that triggers the next sort.
     again_max: usize,
-    /// Sorted runs with their level, the oldest first.
-    runs: Vec<(u8, Arc<Run>)>,
+    /// Sorted runs.
+    runs: Levels,
+    /// Sorted runs of void records, if they are kept ([`Order::KEEPS_VOID`]).
+    void: Levels,
     sorter: Sorter,
 }
 
@@ -61,7 +58,8 @@ impl Default for Runs {
             unsorted: Vec::new(),
             again: 0,
             again_max: AGAIN_MIN,
-            runs: Vec::new(),
+            runs: Levels::default(),
+            void: Levels::default(),
             sorter: Sorter::default(),
         }
     }
@@ -128,15 +126,27 @@ impl Runs {
         let run = self.sorter.sort(order, &tails);
         let before: usize = tails.iter().map(|tail| tail.size_bytes()).sum();
         let mut grown = self.keep(order, 0, run).cast_signed() - before.cast_signed();
-        while let Some(level) = self.level_to_merge() {
-            grown += self.merge(order, level);
+        while let Some(merged) = self.runs.merge_last(order) {
+            grown += self.keep(order, merged.level, merged.run).cast_signed();
+            grown -= merged.replaced_bytes.cast_signed();
+        }
+        while let Some(merged) = self.void.merge_last(order) {
+            grown += self.void.push(merged.level, merged.run).cast_signed();
+            grown -= merged.replaced_bytes.cast_signed();
         }
         grown
     }
 
+    /// Appends a sorted run; returns its memory in bytes.
+    fn keep<O: Order>(&mut self, order: &O, level: u8, run: Run) -> usize {
+        let (run, void) = run.without_void(order);
+        let void = void.filter(|_| O::KEEPS_VOID);
+        self.runs.push(level, run) + void.map_or(0, |void| self.void.push(0, void))
+    }
+
     /// The sorted runs, the oldest first.
     pub fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
-        self.runs.iter().map(|(_, run)| run)
+        self.runs.runs()
     }
 
     /// The unsorted tails, the oldest first, without the current tail.
@@ -149,68 +159,24 @@ impl Runs {
         &self.tail
     }
 
-    /// All records, as sorted runs and unsorted tails, the oldest first.
+    /// All records, as sorted runs and unsorted tails, the oldest first; void records come before the others.
     pub(crate) fn all(&mut self) -> Vec<Arc<Run>> {
         if !self.tail.is_empty() {
             self.end_tail();
         }
-        self.runs().chain(&self.unsorted).cloned().collect()
+        let void = self.void.runs();
+        void.chain(self.runs()).chain(&self.unsorted).cloned().collect()
     }
 
     /// Number of records; equal records that are not merged yet count separately.
     pub fn len(&self) -> usize {
         let unsorted: usize = self.unsorted.iter().map(|tail| tail.len()).sum();
-        self.tail.len() + unsorted + self.runs.iter().map(|(_, run)| run.len()).sum::<usize>()
+        self.tail.len() + unsorted + self.runs.len() + self.void.len()
     }
 
     /// True if there are no records.
     pub fn is_empty(&self) -> bool {
-        self.is_closed() && self.runs.is_empty()
-    }
-
-    /// The level of the last runs, if there are enough of them and they are not too large together. Readers also sort tails
-    /// that are not full, so a level does not determine a size.
-    fn level_to_merge(&self) -> Option<u8> {
-        let last = &self.runs[self.runs.len().checked_sub(MERGED_RUNS)?..];
-        let level = last[0].0;
-        let records: usize = last.iter().map(|(_, run)| run.len()).sum();
-        let bytes: usize = last.iter().map(|(_, run)| run.bytes_len()).sum();
-        let is_small = records <= MERGED_RECORDS_MAX && bytes <= MERGED_BYTES_MAX;
-        let is_due = is_small && last.iter().all(|(known, _)| *known == level);
-        is_due.then_some(level)
-    }
-
-    fn merge(&mut self, order: &impl Order, level: u8) -> isize {
-        let old: Vec<Arc<Run>> = self
-            .runs
-            .drain(self.runs.len() - MERGED_RUNS..)
-            .map(|(_, run)| run)
-            .collect();
-        let before: usize = old.iter().map(|run| run.size_bytes()).sum();
-        let records = old.iter().map(|run| run.len()).sum();
-        let bytes = old.iter().map(|run| run.bytes_len()).sum();
-        let mut run = Run::with_capacity(records, bytes);
-        let mut walk = Walk::all(order, old);
-        let mut merged = Vec::new();
-        while let Some(head) = walk.peek().map(|record| record.head) {
-            merged.clear();
-            walk.take(order, &mut merged);
-            run.push_record(Record { head, bytes: &merged });
-        }
-        self.keep(order, level.saturating_add(1), run).cast_signed() - before.cast_signed()
-    }
-
-    /// Appends a run; returns its memory in bytes.
-    fn keep(&mut self, order: &impl Order, level: u8, mut run: Run) -> usize {
-        if self.runs.is_empty() {
-            run = without_void(order, run);
-        }
-        run.shrink();
-        let size_bytes = run.size_bytes();
-        if !run.is_empty() {
-            self.runs.push((level, Arc::new(run)));
-        }
-        size_bytes
+        self.is_closed() && self.runs.is_empty() && self.void.is_empty()
     }
 }
 
@@ -227,17 +193,4 @@ fn few_of(tails: &[Arc<Run>]) -> usize {
 /// True if a sort of `bytes`, by which memory grew by `grown`, freed at least a quarter of them.
 fn is_worth_sorting(bytes: usize, grown: isize) -> bool {
     grown < 0 && grown.unsigned_abs() >= bytes / 4
-}
-
-/// The records of the oldest run that are not void.
-fn without_void(order: &impl Order, run: Run) -> Run {
-    let is_void = |number: &usize| order.is_void(run.record(*number).bytes);
-    if !(0..run.len()).any(|number| is_void(&number)) {
-        return run;
-    }
-    let mut kept = Run::default();
-    for number in (0..run.len()).filter(|number| !is_void(number)) {
-        kept.push_record(run.record(number));
-    }
-    kept
 }

@@ -45,7 +45,7 @@ impl<N> SharedRuns<N> {
         grown + std::mem::take(&mut state.unreported_bytes)
     }
 
-    /// Runs that have the current records of a stretch, the oldest first.
+    /// Runs that have the current records of a stretch, the oldest first. Some of those that are void are missing.
     pub fn snapshot(&self, order: &impl Order, stretch: &impl Stretch) -> Vec<Arc<Run>> {
         self.sort_what_is_due(order, stretch);
         let state = self.state.read();
@@ -91,7 +91,7 @@ impl<N> SharedRuns<N> {
         }
     }
 
-    /// All records, as sorted runs and unsorted tails, the oldest first.
+    /// All records, as sorted runs and unsorted tails, the oldest first; void records come before the others.
     pub fn all(&self) -> Vec<Arc<Run>> {
         self.state.write().runs.all()
     }

@@ -78,7 +78,7 @@ impl Sorter {
             let alike = others.iter().take_while(|next| next.may_be_as_before());
             let alike = alike.map(|next| next.record(runs).bytes);
             let (joined, bytes) = join(order, first.bytes, alike, &mut room);
-            sorted.push_record(Record { bytes, ..first });
+            sorted.push_sorted(order, Record { bytes, ..first });
             rest = &others[joined..];
         }
         sorted

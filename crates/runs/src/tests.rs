@@ -23,6 +23,15 @@ impl Order for Sums {
         out.extend_from_slice(&older[..4]);
         out.extend_from_slice(&merged_value(Some(number(older)), number(newer)).to_be_bytes());
     }
+
+    fn is_gone(&self, record: &[u8]) -> bool {
+        is_gone(number(record))
+    }
+}
+
+/// Seven of eight last values mean that the key is gone.
+fn is_gone(value: u64) -> bool {
+    !value.is_multiple_of(8)
 }
 
 fn number(record: &[u8]) -> u64 {
@@ -86,6 +95,16 @@ fn take_all(walk: &mut Walk) -> Vec<(u32, u64)> {
     all
 }
 
+fn take_left(walk: &mut Walk) -> Vec<(u32, u64)> {
+    let mut left = Vec::new();
+    let mut record = Vec::new();
+    while walk.take_left(&Sums, &mut record) {
+        left.push((key(&record), number(&record)));
+        record.clear();
+    }
+    left
+}
+
 fn merged_value(known: Option<u64>, value: u64) -> u64 {
     known.map_or(value, |known| (known >> 32 << 32).wrapping_add(value))
 }
@@ -128,6 +147,9 @@ proptest! {
         prop_assert_eq!(grown, runs.runs().map(|run| run.size_bytes().cast_signed()).sum::<isize>());
         let mut walk = Walk::all(&Sums, runs.runs().cloned());
         prop_assert_eq!(take_all(&mut walk), model.clone().into_iter().collect::<Vec<_>>());
+        let mut walk = Walk::all(&Sums, runs.runs().cloned());
+        let left = model.iter().map(|(key, value)| (*key, *value)).filter(|(_, value)| !is_gone(*value));
+        prop_assert_eq!(take_left(&mut walk), left.collect::<Vec<_>>());
         let mut walk = Walk::between(&Sums, runs.runs().cloned(), &Keys(from..from + 900));
         let between: Vec<_> = model.range(from..from + 900).map(|(key, value)| (*key, *value)).collect();
         prop_assert_eq!(take_all(&mut walk), between);
@@ -164,11 +186,26 @@ proptest! {
             shared.push(&Sums, coming(key, kind), |()| {}, |room| write(key, state, room));
             for (_, from, len) in reads.iter().filter(|(at, ..)| *at == round) {
                 // Often enough that tails are sorted in between.
-                for _ in 0..70 {
+                for read in 0..70 {
                     let stretch = Keys(*from..from + len);
-                    let mut walk = Walk::between(&Sums, shared.snapshot(&Sums, &stretch), &stretch);
-                    let here: Vec<_> = model.range(stretch.0).map(|(key, value)| (*key, *value)).collect();
-                    prop_assert_eq!(take_all(&mut walk), here);
+                    let runs = shared.snapshot(&Sums, &stretch);
+                    let walk = || Walk::between(&Sums, runs.iter().cloned(), &stretch);
+                    let here: Vec<_> = model.range(stretch.0.clone()).map(|(key, value)| (*key, *value)).collect();
+                    let left: Vec<_> = here.iter().copied().filter(|(_, value)| !is_gone(*value)).collect();
+                    prop_assert_eq!(take_all(&mut walk()), here.clone());
+                    if read % 10 > 0 {
+                        continue;
+                    }
+                    prop_assert_eq!(take_left(&mut walk()), left.clone());
+                    // The second read knows by the bits what the first one found.
+                    prop_assert_eq!(take_left(&mut walk()), left.clone());
+                    let (mut skipping, middle) = (walk(), from + len / 2);
+                    skipping.skip_gone(&Sums, |record| self::key(record.bytes) < middle);
+                    prop_assert!(walk().len_left() >= left.len());
+                    let rest = take_all(&mut skipping);
+                    prop_assert!(here.ends_with(&rest));
+                    let skipped = &here[..here.len() - rest.len()];
+                    prop_assert!(skipped.iter().all(|(key, value)| *key < middle && is_gone(*value)));
                 }
             }
         }
@@ -229,6 +266,103 @@ fn runs_after(count: u32, shown_after: usize) -> usize {
     sort_all(&mut runs);
     assert_eq!(runs.len(), count as usize);
     runs.runs().count()
+}
+
+#[test]
+fn what_is_gone_is_passed_in_few_steps() {
+    let shared: SharedRuns<()> = SharedRuns::default();
+    let put = |key: u32, value: u64| {
+        shared.push(
+            &Sums,
+            coming(key, Kind::First),
+            |()| {},
+            |room| write(key, value, room),
+        );
+    };
+    const LEFT: u64 = 8;
+    const GONE: u64 = 9;
+    // In another order than theirs, so that each run has records of all parts.
+    let key = |number: u32| number.wrapping_mul(0x9E37_79B9) >> 8;
+    for value in [LEFT, GONE] {
+        (0..100_000).for_each(|number| put(key(number), value));
+    }
+    put(key(100_000), LEFT);
+    let runs = shared.snapshot(&Sums, &All);
+    let read = || {
+        let mut walk = Walk::all(&Sums, runs.iter().cloned());
+        let before = walk.len_left();
+        (take_left(&mut walk), before)
+    };
+    let left = vec![(key(100_000), LEFT)];
+    let (first, before) = read();
+    assert!(
+        first == left && before > 50_000,
+        "{before} of 200,001 records may be there"
+    );
+    // The first read found out which ones were taken back.
+    assert_eq!(read(), (left, 1));
+}
+
+/// Records are a key of four bytes and a state: 1 if the key is there, and 2 if it was not there before.
+struct Toggles<const KEEPS: bool>;
+
+impl<const KEEPS: bool> Order for Toggles<KEEPS> {
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a[..4].cmp(&b[..4])
+    }
+
+    fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&newer[..4]);
+        out.push(older[4] & 2 | newer[4] & 1);
+    }
+
+    fn is_gone(&self, record: &[u8]) -> bool {
+        record[4] & 1 == 0
+    }
+
+    fn is_void(&self, record: &[u8]) -> bool {
+        record[4] == 2
+    }
+
+    const KEEPS_VOID: bool = KEEPS;
+}
+
+/// Adds and removes keys, the same ones `rounds` times, and leaves every tenth. Returns the number of records that readers see, and of all.
+fn toggle<const KEEPS: bool>(keys: u32, rounds: u32) -> (usize, usize) {
+    let order = Toggles::<KEEPS>;
+    let mut runs = Runs::default();
+    let mut put = |key: u32, state: u8| {
+        let coming = Coming {
+            head: key.into(),
+            kind: if state == 0 { Kind::Again } else { Kind::First },
+            len: 5,
+        };
+        runs.push(&order, coming, |room| {
+            room.array(key.to_be_bytes());
+            room.array([state]);
+        });
+    };
+    for round in 1..=rounds {
+        for key in 0..keys {
+            put(key, 3);
+            if round < rounds || key % 10 > 0 {
+                put(key, 0);
+            }
+        }
+    }
+    while !runs.is_closed() {
+        runs.sort_next(&order);
+    }
+    (runs.runs().map(|run| run.len()).sum(), runs.len())
+}
+
+#[test]
+fn what_came_and_went_leaves_the_runs() {
+    assert_eq!(toggle::<false>(20_000, 1), (2000, 2000));
+    assert_eq!(toggle::<true>(20_000, 1), (2000, 20_000));
+    // The same keys over and over do not pile up among those that are kept aside.
+    let (seen, all) = toggle::<true>(100, 2000);
+    assert!(seen <= 100 && all < 2000, "{seen} of {all}");
 }
 
 #[test]

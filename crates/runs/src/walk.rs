@@ -3,7 +3,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::{All, Order, Record, Run, Stretch, compare};
+
+/// Number of records that are gone after which [`Walk::take_left`] looks for the next that is left. Twice as many before it looks again, up
+/// to the number of sources, since a look costs about as much as a step of each.
+const PASSED_MIN: usize = 4;
 
 /// A range of a run.
 #[derive(Debug)]
@@ -52,6 +58,14 @@ impl Walk {
         self.sources.iter().map(|source| source.end - source.at).sum()
     }
 
+    /// Number of records left that are not known to be gone.
+    pub fn len_left(&self) -> usize {
+        let sources = self.sources.iter();
+        sources
+            .map(|source| source.run.count_left(source.at..source.end))
+            .sum()
+    }
+
     /// True if no records are left.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
@@ -80,21 +94,74 @@ impl Walk {
 
     /// Appends the merge of the next records that are equal, and skips them. Returns false at the end.
     pub fn take(&mut self, order: &impl Order, out: &mut Vec<u8>) -> bool {
-        let Some(record) = self.peek() else {
+        let (Some(record), Some(place)) = (self.peek(), self.place()) else {
             return false;
         };
         let (head, start) = (record.head, out.len());
         out.extend_from_slice(record.bytes);
         self.step(order);
-        while let Some(next) = self.peek() {
+        let mut others: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+        while let (Some(next), Some(place)) = (self.peek(), self.place()) {
             if next.head != head || order.compare(&out[start..], next.bytes).is_ne() {
                 break;
             }
             let older = out.split_off(start);
             order.merge(&older, next.bytes, out);
+            others.push(place);
             self.step(order);
         }
+        if !others.is_empty() && order.is_gone(&out[start..]) {
+            for (source, at) in others.into_iter().chain([place]) {
+                self.sources[source].run.skip(at);
+            }
+        }
         true
+    }
+
+    /// Like [`Self::take`], but passes what is gone ([`Order::is_gone`]).
+    pub fn take_left(&mut self, order: &impl Order, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let (mut passed, mut passed_max) = (0, PASSED_MIN);
+        while self.take(order, out) {
+            if !order.is_gone(&out[start..]) {
+                return true;
+            }
+            out.truncate(start);
+            passed += 1;
+            if passed == passed_max {
+                self.skip_gone(order, |_| true);
+                (passed, passed_max) = (0, (2 * passed_max).min(self.sources.len().max(PASSED_MIN)));
+            }
+        }
+        false
+    }
+
+    /// Skips records that are known to be gone, as long as `is_before` is true. Requires: it is true for a prefix only.
+    pub fn skip_gone(&mut self, order: &impl Order, mut is_before: impl FnMut(Record<'_>) -> bool) {
+        let mut first: Option<(&Arc<Run>, usize)> = None;
+        for Source { run, at, end } in &self.sources {
+            let left = run.next_left(*at, *end);
+            let is_first =
+                |(known, at): (&Arc<Run>, usize)| compare(order, run.record(left), known.record(at)).is_lt();
+            if left < *end && first.is_none_or(is_first) {
+                first = Some((run, left));
+            }
+        }
+        match first.map(|(run, at)| (run.clone(), at)) {
+            // A record that is gone and equal to the first one that is left must be merged with it.
+            Some((run, at)) if is_before(run.record(at)) => {
+                let first = run.record(at);
+                self.seek(order, |record| compare(order, record, first).is_lt());
+            }
+            _ => self.seek(order, is_before),
+        }
+    }
+
+    /// The source of the next record, and the number of the record in its run.
+    #[inline]
+    fn place(&self) -> Option<(usize, usize)> {
+        let source = *self.heap.first()? as usize;
+        Some((source, self.sources[source].at))
     }
 
     /// Skips all records for which `is_before` is true.
@@ -103,7 +170,7 @@ impl Walk {
             return;
         }
         for source in &mut self.sources {
-            source.at = source.run.find(source.at, source.end, &mut is_before);
+            source.at = source.run.find_near(source.at, source.end, &mut is_before);
         }
         self.gather(order);
     }
