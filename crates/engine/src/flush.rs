@@ -14,7 +14,7 @@ use ilion_compaction::{Sink, Stretches, Watch, Watched, merge_into};
 use ilion_env::Env;
 use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_memtable::EntriesInOrder;
-use ilion_rows::{DeletionTime, PartitionHead};
+use ilion_rows::{DecoratedKey, DeletionTime, PartitionHead};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     Descriptor, EncodingStats, Finding, ListedSSTable, OpenOptions, SSTable, Transaction, TransactionKind,
@@ -23,7 +23,7 @@ use ilion_sstable::{
 use parking_lot::Mutex;
 
 use crate::flush_pace::{FlushPace, Haste};
-use crate::indexes::IndexedWriter;
+use crate::indexes::{IndexedWriter, OlderRows};
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::{TableIndexes, TableStore};
@@ -160,10 +160,11 @@ impl Shared {
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
         let descriptor = store.next_descriptor(&*self.env, self.options.sstable_version);
         let indexes = store.indexes();
+        let older = OlderRows::of(asked);
         let written = transaction
             .add(&descriptor)
             .map_err(Error::from)
-            .and_then(|()| self.write_frozen(&descriptor, frozen, &indexes, pace));
+            .and_then(|()| self.write_frozen(&descriptor, frozen, &indexes, &older, pace));
         let _files = store.maintenance.files();
         let opened = match written {
             Ok(true) => self.open_flushed(store, frozen, &descriptor, &indexes).map(Some),
@@ -223,12 +224,13 @@ impl Shared {
         Ok(live)
     }
 
-    /// Writes a memtable. Returns false if it is empty.
+    /// Writes a memtable; `older` tells of which rows a hidden table may have older entries. Returns false if there was nothing to write.
     pub(crate) fn write_frozen(
         &self,
         descriptor: &Descriptor,
         frozen: &Frozen,
         indexes: &TableIndexes,
+        older: &OlderRows,
         pace: FlushPace<'_>,
     ) -> Result<bool> {
         let memtable = &frozen.memtable;
@@ -256,7 +258,7 @@ impl Shared {
         let mut writer = IndexedWriter::new(self, indexes, descriptor, memtable.table(), options)?;
         let bytes = statistics.size_bytes as u64;
         let items = statistics.operations + statistics.partitions as u64;
-        let filled = match memtable.entries_in_order() {
+        let filled = match memtable.entries_in_order(|key| older.may_have(key)) {
             Some(entries) => {
                 let stretches = Stretches::new(pace, bytes, items);
                 write_entries(entries, stretches, &mut writer)
@@ -363,7 +365,7 @@ impl Shared {
 
 /// Writes the entries of a hidden table without making rows of them.
 fn write_entries<W: Watch>(
-    mut entries: EntriesInOrder,
+    mut entries: EntriesInOrder<impl Fn(&DecoratedKey) -> bool>,
     mut stretches: Stretches<W>,
     sink: &mut impl Sink<Error = Error>,
 ) -> Result<()> {

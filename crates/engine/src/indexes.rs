@@ -10,6 +10,7 @@
 //! | `search` | candidates from a hidden table; removing stale entries |
 //! | `beside` | writing and removing single entries of a hidden table |
 //! | `indexed_writer` | an SSTable that is written with its attached indexes |
+//! | `older_rows` | removed entries that need not be written |
 //! | `attached` | attached indexes: opened and built beside SSTables |
 //! | `search_attached` | candidates and ranks from attached indexes |
 //! | `build` | building an index over existing data |
@@ -24,6 +25,7 @@ mod build;
 mod built;
 mod facts;
 mod indexed_writer;
+mod older_rows;
 mod open;
 mod search;
 mod search_attached;
@@ -41,6 +43,7 @@ use search_attached::AttachedSources;
 
 pub use facts::SSTableIndexFacts;
 pub(crate) use indexed_writer::IndexedWriter;
+pub(crate) use older_rows::OlderRows;
 pub(crate) use open::directory_of;
 pub use verify::{IndexRepair, IndexVerification};
 

@@ -137,6 +137,7 @@ impl Entries {
             value,
             liveness: row.liveness,
             deletion: row.deletion,
+            is_first: false,
         };
         self.apply(&place, &[entry], scratch)
     }
@@ -190,9 +191,9 @@ impl Entries {
         all
     }
 
-    /// Number of entries in the range. An entry that was written twice may be counted twice.
+    /// Number of entries in the range, without those that are known to be removed. An entry that was written twice may be counted twice.
     pub(crate) fn count(&self, range: &KeyRange) -> usize {
-        self.walk(range).len()
+        self.walk(range).len_left()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

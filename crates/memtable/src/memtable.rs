@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use ilion_rows::{
-    ClusteringComparator, Data, Entry as IndexEntry, EntryPlace, KeyRange, Mutation, PartitionUpdate,
-    RowChange,
+    ClusteringComparator, Data, DecoratedKey, Entry as IndexEntry, EntryPlace, KeyRange, Mutation,
+    PartitionUpdate, RowChange,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
@@ -182,8 +182,15 @@ impl Memtable {
     }
 
     /// The entries of a hidden table in their order, for a flush; `None` for other tables. Requires: there are no more writes.
-    pub fn entries_in_order(&self) -> Option<EntriesInOrder> {
-        self.entries.clone().map(EntriesInOrder::new)
+    ///
+    /// An entry that was added and removed here is left out, unless an older one may be elsewhere: `may_be_older` is asked with the key
+    /// of the indexed row.
+    pub fn entries_in_order<F: Fn(&DecoratedKey) -> bool>(
+        &self,
+        may_be_older: F,
+    ) -> Option<EntriesInOrder<F>> {
+        let entries = self.entries.clone()?;
+        Some(EntriesInOrder::new(entries, may_be_older))
     }
 
     /// Memory taken, in bytes.

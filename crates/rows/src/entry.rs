@@ -28,16 +28,19 @@ pub struct Entry<'e> {
     pub liveness: Liveness,
     /// [`DeletionTime::LIVE`] if the entry is added.
     pub deletion: DeletionTime,
+    /// True if the entry is added, and was not there before, as far as the table's memtable knows.
+    pub is_first: bool,
 }
 
 impl<'e> Entry<'e> {
-    /// An entry that is added.
+    /// An entry that is added, or written again.
     #[inline]
     pub fn added(value: &'e [u8], liveness: Liveness) -> Self {
         Self {
             value,
             liveness,
             deletion: DeletionTime::LIVE,
+            is_first: false,
         }
     }
 
@@ -48,6 +51,7 @@ impl<'e> Entry<'e> {
             value,
             liveness: Liveness::NONE,
             deletion,
+            is_first: false,
         }
     }
 

@@ -15,6 +15,7 @@ use ilion_types::{CqlType, UserType};
 use super::manifest::Manifest;
 use super::{MAKING, MANIFEST_FILE, SCHEMA_FILE, SnapshotMemtables, directory_of_snapshots, subdirectory_of};
 use crate::flush_pace::{FlushPace, Haste};
+use crate::indexes::OlderRows;
 use crate::link::copy;
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
@@ -191,7 +192,7 @@ impl Shared {
         let descriptor = Descriptor::new(directory.as_path(), named.version, named.id, named.format);
         let maintenance = [&store.maintenance; 2];
         let pace = FlushPace::begin(self, maintenance, Haste::Now, rest.memtable.size_bytes());
-        if self.write_frozen(&descriptor, rest, &store.indexes(), pace)? {
+        if self.write_frozen(&descriptor, rest, &store.indexes(), &OlderRows::ANY, pace)? {
             self.env.sync_dir(&directory)?;
             let name = name_in_manifest(subdirectory.as_deref(), &descriptor);
             making.manifest.files.push(name);

@@ -1,17 +1,19 @@
 //! An entry of a memtable's index: a term and the place of a row, encoded so that entries compare without decoding.
 //!
 //! ```text
-//! record     := token:u64  term_len:u32  order_len:u32  key_len:u32  rest of the term  order  key  clustering  is_there:u8
+//! record     := token:u64  term_len:u32  order_len:u32  key_len:u32  rest of the term  order  key  clustering  state:u8
+//! state      := 1: the row has the term; 2: the first of these changes added it
 //! clustering := (len + 1:uvint  bytes) *              null is 0
 //! ```
 //! Numbers are little-endian. The head of a record is the first eight bytes of its term. The clustering is stored twice: in a form
-//! whose bytes have the order of clusterings (`order`), and in a form that can be decoded. Of records that differ only in `is_there`,
-//! the last one counts.
+//! whose bytes have the order of clusterings (`order`), and in a form that can be decoded. Records that
+//! differ only in their state are merged: the newer one says whether the row has the term.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use std::cmp::Ordering;
-
-use ilion_rows::{Clustering, DecoratedKey};
+use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey};
 use ilion_runs::{Order, Record, head_of};
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner, STATIC_CLUSTERING};
@@ -20,6 +22,8 @@ use crate::clustering_bytes::{decode_clustering, encode_clustering};
 use crate::{Place, RowPart};
 
 const TERM_HEAD_LEN: usize = 8;
+const IS_THERE: u8 = 1;
+const IS_FIRST: u8 = 2;
 /// Length of the token and the three length fields.
 const HEADER: usize = 20;
 
@@ -47,13 +51,24 @@ impl Order for TermOrder {
         }
     }
 
-    fn merge(&self, _older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(newer);
+    fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
+        let state = state_of(older) & IS_FIRST | state_of(newer) & IS_THERE;
+        out.extend_from_slice(&newer[..newer.len() - 1]);
+        out.push(state);
     }
 
-    fn is_void(&self, record: &[u8]) -> bool {
-        record.last() != Some(&1)
+    fn is_gone(&self, record: &[u8]) -> bool {
+        state_of(record) & IS_THERE == 0
     }
+
+    /// A row does not get a term that it has. So before the first of these changes, it did not have the term, as after the last.
+    fn is_void(&self, record: &[u8]) -> bool {
+        state_of(record) == IS_FIRST
+    }
+}
+
+fn state_of(record: &[u8]) -> u8 {
+    record.last().copied().unwrap_or(0)
 }
 
 /// A term and a place.
@@ -128,7 +143,7 @@ impl<'r> Entry<'r> {
 
     /// False if the row no longer has the term.
     pub(super) fn is_there(&self) -> bool {
-        self.bytes.last() == Some(&1)
+        state_of(self.bytes) & IS_THERE != 0
     }
 
     /// Orders two entries with equal heads.
@@ -243,7 +258,7 @@ impl PlaceHeader {
             append(tail);
         }
         append(place);
-        append(&[u8::from(is_there)]);
+        append(&[if is_there { IS_THERE | IS_FIRST } else { 0 }]);
     }
 }
 
@@ -252,15 +267,17 @@ impl PlaceHeader {
 pub(super) struct Layout {
     /// Types of the clustering columns, and whether they are DESC.
     clusterings: Vec<(CqlType, bool)>,
+    pub(super) comparator: ClusteringComparator,
 }
 
 impl Layout {
-    pub(super) fn of(table: &TableSchema) -> Self {
+    pub(super) fn of(table: &Arc<TableSchema>) -> Self {
         let columns = table
             .clustering()
             .map(|column| (column.ty.clone(), column.order == ClusteringOrder::Desc));
         Self {
             clusterings: columns.collect(),
+            comparator: ClusteringComparator::of(table),
         }
     }
 

@@ -16,7 +16,10 @@ use super::lookup::TermRange;
 use super::memtable_runs::{Ends, Shards};
 use super::memtable_search::{ByPasses, ByTerm};
 use super::term::cut;
-use crate::{Candidates, Estimate, MemtableIndex, NoCandidates, Predicate, Ranked, RowChange};
+use crate::{Candidates, Estimate, MemtableIndex, NoCandidates, Predicate, Ranked, RowChange, Union};
+
+/// Maximum number of terms whose places are read in order and united. More are read in passes.
+const UNITED_MAX: usize = 16;
 
 /// The terms of one memtable.
 pub(super) struct MemtableTerms {
@@ -115,11 +118,17 @@ impl MemtableTerms {
         grown
     }
 
+    fn by_term(&self, range: &TermRange) -> Box<dyn Candidates> {
+        Box::new(ByTerm::new(self.shards.clone(), range))
+    }
+
     /// Number of entries in a range; changed entries may count more than once.
     fn count(&self, range: &TermRange) -> u64 {
         let ends = Ends::of(range);
         let runs = self.shards.runs(range, &ends);
-        runs.iter().map(|run| ends.stretch(run).len() as u64).sum()
+        runs.iter()
+            .map(|run| run.count_left(ends.stretch(run)) as u64)
+            .sum()
     }
 }
 
@@ -151,7 +160,11 @@ impl MemtableIndex for MemtableTerms {
         let ranges = self.indexed.lookup(predicate).unwrap_or_default();
         match &ranges[..] {
             [] => Box::new(NoCandidates),
-            [range] if range.only().is_some() => Box::new(ByTerm::new(self.shards.clone(), range)),
+            [range] if range.only().is_some() => self.by_term(range),
+            few if few.len() <= UNITED_MAX && few.iter().all(|range| range.only().is_some()) => {
+                let inputs = few.iter().map(|range| self.by_term(range)).collect();
+                Box::new(Union::of(inputs, self.shards.layout.comparator.clone()))
+            }
             _ => Box::new(ByPasses::new(self.shards.clone(), &ranges)),
         }
     }

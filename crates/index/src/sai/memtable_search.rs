@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use ilion_rows::ReadError;
-use ilion_runs::{Run, Walk};
+use ilion_runs::{Record, Run, Walk, head_of};
 
 use super::entry::{ByPlace, Entry, KeptEntry, TermOrder};
 use super::lookup::TermRange;
@@ -39,16 +39,15 @@ impl ByTerm {
 
 impl Candidates for ByTerm {
     fn next(&mut self) -> Result<Option<Candidate>, ReadError> {
-        while let Some(head) = self.walk.peek().map(|record| record.head) {
-            self.record.clear();
-            self.walk.take(&TermOrder, &mut self.record);
-            let bytes = &self.record;
-            let entry = Entry::from(ilion_runs::Record { head, bytes });
-            if entry.is_there() {
-                return Ok(Some(candidate(entry, &self.shards)));
-            }
+        self.record.clear();
+        if !self.walk.take_left(&TermOrder, &mut self.record) {
+            return Ok(None);
         }
-        Ok(None)
+        let entry = Entry::from(Record {
+            head: head_of(&self.term),
+            bytes: &self.record,
+        });
+        Ok(Some(candidate(entry, &self.shards)))
     }
 
     fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
@@ -69,7 +68,7 @@ enum From {
 
 /// The places of many terms. Each pass scans the runs for the next places in order; passes grow.
 ///
-/// An entry that was removed by a record in another run is still returned.
+/// An entry that was removed by a record in another run is still returned, unless a search of its term has met it ([`Walk::take_left`]).
 pub(super) struct ByPasses {
     shards: Arc<Shards>,
     stretches: Vec<(Arc<Run>, std::ops::Range<usize>)>,
@@ -111,7 +110,7 @@ impl ByPasses {
         };
         let mut least: BTreeSet<ByPlace> = BTreeSet::new();
         for (run, stretch) in &self.stretches {
-            for entry in stretch.clone().map(|number| Entry::from(run.record(number))) {
+            for entry in run.left(stretch.clone()).map(Entry::from) {
                 let is_full = least.len() == self.places;
                 let is_beyond = || {
                     let last = least.last();

@@ -65,8 +65,11 @@ impl TableIndex {
         let new = self.cells(after);
         let (old_by_path, new_by_path) = (ByPath::of(&old), ByPath::of(&new));
         for (path, cell) in &new {
-            if old_by_path.find(path) != Some(*cell) && is_live((*cell).into(), when) {
-                self.add_cell(key, after, (path, (*cell).into()), take);
+            let before = old_by_path.find(path);
+            if before != Some(*cell) && is_live((*cell).into(), when) {
+                let before = before.filter(|before| is_live((*before).into(), when));
+                let is_first = before.is_none_or(|before| !self.has_same_value(before, cell));
+                self.add_cell(key, after, (path, (*cell).into()), is_first, take);
             }
         }
         for (path, cell) in &old {
@@ -106,7 +109,10 @@ impl TableIndex {
         let new = row.cell(self.definition.column.id);
         let new = new.filter(|cell| is_live(*cell, when));
         let added = new.filter(|new| Some(*new) != old).filter(fits);
-        let added = added.map(|cell| Entry::added(cell.value, liveness_of(cell)));
+        let added = added.map(|cell| Entry {
+            is_first: old.is_none_or(|old| old.value != cell.value || !is_live(old, when)),
+            ..Entry::added(cell.value, liveness_of(cell))
+        });
         let gone = old.filter(|cell| new.is_none_or(|new| new.value != cell.value) && is_live(*cell, when));
         let removed = gone.filter(fits).map(|cell| {
             let deletion = DeletionTime::new(cell.timestamp_micros, when.now_secs());
@@ -119,9 +125,19 @@ impl TableIndex {
         }
     }
 
-    fn add_cell(&self, key: &DecoratedKey, row: &Row, (path, cell): (&[u8], CellRef<'_>), take: Take<'_>) {
+    fn add_cell(
+        &self,
+        key: &DecoratedKey,
+        row: &Row,
+        (path, cell): (&[u8], CellRef<'_>),
+        is_first: bool,
+        take: Take<'_>,
+    ) {
         if let Some(value) = self.cell_value(path, cell) {
-            let entry = Entry::added(&value, liveness_of(cell));
+            let entry = Entry {
+                is_first,
+                ..Entry::added(&value, liveness_of(cell))
+            };
             self.pass(key, row, path, &[entry], take);
         }
     }

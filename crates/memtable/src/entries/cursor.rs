@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, ReadError, Row, Unfiltered,
+    Bound, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, ReadError, Row, Unfiltered,
 };
 use ilion_runs::Walk;
 
@@ -124,5 +124,26 @@ impl Cursor for EntryCursor {
         self.walk.peek().map(|record| key_of(record.bytes))
     }
 
-    ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows skip_deleted);
+    fn skip_deleted(&mut self, before: Option<&Bound>) -> Result<(), ReadError> {
+        let Some(slice) = self.filter.slices.get(self.slices) else {
+            return Ok(());
+        };
+        if self.filter.reversed || self.partition.is_empty() {
+            return Ok(());
+        }
+        let Self {
+            walk,
+            partition,
+            entries,
+            ..
+        } = self;
+        let order = &entries.order;
+        walk.skip_gone(order, |record| {
+            let is_after = |bound: &Bound| order.compare_bound(bound, record.bytes).is_gt();
+            is_same_value(record.bytes, partition) && is_after(&slice.end) && before.is_none_or(is_after)
+        });
+        Ok(())
+    }
+
+    ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows);
 }

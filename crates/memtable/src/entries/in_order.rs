@@ -6,11 +6,12 @@ use ilion_rows::{DecoratedKey, EntryRow};
 use ilion_runs::Ordered;
 
 use super::Entries;
-use super::record::{entry_of, is_same_value, key_of};
+use super::record::{entry_of, is_same_value, key_of, was_only_here};
 
-/// The entries of a hidden table in their order. Requires: there are no more writes.
-pub struct EntriesInOrder {
+/// The entries of a hidden table in their order, see [`crate::Memtable::entries_in_order`].
+pub struct EntriesInOrder<F> {
     entries: Arc<Entries>,
+    may_be_older: F,
     ordered: Ordered,
     /// A record of the current partition, which names it, and the head of the record.
     partition: Vec<u8>,
@@ -19,11 +20,12 @@ pub struct EntriesInOrder {
     room: Vec<u8>,
 }
 
-impl EntriesInOrder {
-    pub(crate) fn new(entries: Arc<Entries>) -> Self {
+impl<F: Fn(&DecoratedKey) -> bool> EntriesInOrder<F> {
+    pub(crate) fn new(entries: Arc<Entries>, may_be_older: F) -> Self {
         Self {
             ordered: entries.ordered(),
             entries,
+            may_be_older,
             partition: Vec::new(),
             head: 0,
             room: Vec::new(),
@@ -44,6 +46,9 @@ impl EntriesInOrder {
     #[inline]
     pub fn next_entry(&mut self) -> Option<EntryRow<'_>> {
         let order = &self.entries.order;
+        self.ordered.skip_until(order, &mut self.room, |entry| {
+            !was_only_here(entry) || (self.may_be_older)(&order.base_key_of(entry))
+        });
         let next = self.ordered.peek()?;
         if next.head != self.head || !is_same_value(next.bytes, &self.partition) {
             return None;
@@ -52,7 +57,7 @@ impl EntriesInOrder {
     }
 }
 
-impl std::fmt::Debug for EntriesInOrder {
+impl<F> std::fmt::Debug for EntriesInOrder<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EntriesInOrder").finish_non_exhaustive()
     }

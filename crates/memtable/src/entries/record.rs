@@ -3,7 +3,8 @@
 //! ```text
 //! record := token_len:u32  value_len:u32  key_code:u64  token  value  part *  state      little-endian
 //! part   := (len + 1):u32  bytes                    of the clustering; null is 0
-//! state  := [timestamp:i64  ttl:u32  expires:u32]  [marked_at:i64  local:u32]  flags:u8    1: liveness, 2: deletion
+//! state  := [timestamp:i64  ttl:u32  expires:u32]  [marked_at:i64  local:u32]  flags:u8
+//! flags  := 1: liveness, 2: deletion, 4: the first of these changes added the entry ([`Entry::is_first`])
 //! ```
 //! The head of a record is the first eight bytes of its token. Only this module makes records, so a record that is too short is a bug;
 //! missing bytes are read as zeros. Not here: when records are sorted (`ilion_runs`).
@@ -24,6 +25,7 @@ const HEADER_BYTES: usize = 16;
 const HEAD_BYTES: usize = 8;
 const LIVENESS: u8 = 1;
 const DELETION: u8 = 2;
+const IS_FIRST: u8 = 4;
 const LIVENESS_BYTES: usize = 16;
 const DELETION_BYTES: usize = 12;
 
@@ -74,6 +76,11 @@ pub(super) fn value_of(record: &[u8]) -> &[u8] {
 
 fn flags_of(record: &[u8]) -> u8 {
     record.last().copied().unwrap_or(0)
+}
+
+/// True if the entry was added in this memtable, and removed.
+pub(super) fn was_only_here(record: &[u8]) -> bool {
+    flags_of(record) == DELETION | IS_FIRST
 }
 
 fn state_len(flags: u8) -> usize {
@@ -245,13 +252,14 @@ impl NewRecord<'_> {
             value,
             liveness,
             deletion,
+            is_first,
         } = self.entry;
         let lens = u64::from(number32(self.token.len())) | u64::from(number32(value.len())) << 32;
         room.array(two_words(lens, self.code));
         room.bytes(self.token);
         room.bytes(value);
         room.bytes(self.parts);
-        encode_state(liveness, deletion, |bytes| room.bytes(bytes));
+        encode_state(liveness, deletion, *is_first, |bytes| room.bytes(bytes));
     }
 }
 
@@ -263,19 +271,20 @@ fn flags_of_state(liveness: &Liveness, deletion: &DeletionTime) -> u8 {
 
 /// Encodes a state. Calls `append` as seldom as possible, since this runs for each entry.
 #[inline]
-fn encode_state(liveness: &Liveness, deletion: &DeletionTime, mut append: impl FnMut(&[u8])) {
-    let flags = flags_of_state(liveness, deletion);
+fn encode_state(liveness: &Liveness, deletion: &DeletionTime, is_first: bool, mut append: impl FnMut(&[u8])) {
+    let state = flags_of_state(liveness, deletion);
+    let flags = state | if is_first { IS_FIRST } else { 0 };
     let mut bytes = [flags; LIVENESS_BYTES + 1];
-    if flags & LIVENESS != 0 {
+    if state & LIVENESS != 0 {
         let ends = u64::from(liveness.ttl_secs) | u64::from(liveness.expires_secs) << 32;
         let times = two_words(liveness.timestamp_micros.cast_unsigned(), ends);
         bytes[..LIVENESS_BYTES].copy_from_slice(&times);
-        if flags == LIVENESS {
+        if state == LIVENESS {
             return append(&bytes);
         }
         append(&times);
     }
-    if flags & DELETION != 0 {
+    if state & DELETION != 0 {
         bytes[..8].copy_from_slice(&deletion.marked_at_micros.to_le_bytes());
         bytes[8..DELETION_BYTES].copy_from_slice(&deletion.local_secs.to_le_bytes());
         bytes[DELETION_BYTES] = flags;
@@ -326,6 +335,12 @@ impl EntryOrder {
 
     pub(super) fn token_of_key(&self, key: &[u8]) -> Token {
         self.partitioner.token(key)
+    }
+
+    /// The partition key of an entry's row.
+    pub(super) fn base_key_of(&self, record: &[u8]) -> DecoratedKey {
+        let key = Parts(parts_of(record)).next().flatten().unwrap_or_default();
+        DecoratedKey::new(self.partitioner, Bytes::copy_from_slice(key))
     }
 
     /// Orders two values of a column of the clustering. Requires: for the first column (`index` 0), the codes were equal.
@@ -391,6 +406,18 @@ impl Order for EntryOrder {
         }
     }
 
+    fn is_gone(&self, record: &[u8]) -> bool {
+        flags_of(record) & LIVENESS == 0
+    }
+
+    /// A flush decides by the SSTables whether an entry that was only here has to be written.
+    const KEEPS_VOID: bool = true;
+
+    /// Before an entry was added for the first time, it was not there, as after its removal.
+    fn is_void(&self, record: &[u8]) -> bool {
+        was_only_here(record)
+    }
+
     fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
         let row = |record| {
             let (liveness, deletion) = state_of(record);
@@ -403,7 +430,8 @@ impl Order for EntryOrder {
         let mut merged = row(older);
         merged.merge(row(newer), &self.table);
         out.extend_from_slice(&older[..older.len() - state_len(flags_of(older))]);
-        encode_state(&merged.liveness, &merged.deletion, |bytes| {
+        let is_first = flags_of(older) & IS_FIRST != 0;
+        encode_state(&merged.liveness, &merged.deletion, is_first, |bytes| {
             out.extend_from_slice(bytes);
         });
     }
