@@ -173,14 +173,14 @@ def test_a_soak_at_a_rate_does_no_more(own, tmp_path):
     assert 50 < json.loads(result.read_text())["operations"] <= 200
 
 
-@pytest.mark.parametrize("where", ["server", "embedded"])
-def test_a_queue_gives_the_oldest_entry_in_every_cycle(own, tmp_path, where):
+@pytest.mark.parametrize("where, find_by", [("server", "partition"), ("embedded", "partition"), ("server", "sai"), ("embedded", "table-index")])
+def test_a_queue_gives_an_entry_that_waits_in_every_cycle(own, tmp_path, where, find_by):
     result = tmp_path / "queue.json"
     target = ["--embedded", "--data", tmp_path / "embedded"]
     if where == "server":
         own.start()
         target = ["--port", str(own.port), "--admin-port", str(own.admin_port), "--pid", str(own.process.pid)]
-    command = [own.binary, "bench", "queue", *target, "--queues", "2", "--cycles", "600", "--json", result]
+    command = [own.binary, "bench", "queue", *target, "--find-by", find_by, "--queues", "2", "--cycles", "600", "--json", result]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=RUN_SECS)
     found = json.loads(result.read_text())
     assert [part["cycles"] for part in found["parts"]] == [60] * 10

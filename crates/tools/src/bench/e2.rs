@@ -10,10 +10,7 @@ mod report;
 mod rows;
 
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
-use anyhow::bail;
 use ilion_env::{Env, RealEnv};
 
 use crate::bench::dataset::Dataset;
@@ -24,9 +21,6 @@ use crate::bench::e2::rows::{IndexedRows, Puts, QueriesByValue};
 use crate::bench::job::{Job, Until};
 use crate::bench::store::{Host, Store};
 use crate::bench::table::{publish, say};
-
-/// Longest build of the index of an empty table, in seconds.
-const BUILD_SECS_MAX: u64 = 60;
 
 /// Runs the experiment.
 ///
@@ -102,23 +96,9 @@ fn make_table(store: &Store, rows: &IndexedRows, indexes: Indexes) -> anyhow::Re
     for column in indexes.columns() {
         let using = indexes.using();
         store.execute(&format!("CREATE INDEX ON {table} ({column}){using}"))?;
-        await_built(store, table, column)?;
+        store.await_index(table, column)?;
     }
     Ok(())
-}
-
-/// Waits until the index can be queried.
-fn await_built(store: &Store, table: &str, column: &str) -> anyhow::Result<()> {
-    let begin = store.env.monotonic_nanos();
-    loop {
-        match store.execute(&format!("SELECT k FROM {table} WHERE {column} = 0")) {
-            Ok(_) => return Ok(()),
-            Err(error) if store.env.monotonic_nanos() - begin > BUILD_SECS_MAX * 1_000_000_000 => {
-                bail!("the index on {table} ({column}) is not built: {error}")
-            }
-            Err(_) => thread::sleep(Duration::from_millis(50)),
-        }
-    }
 }
 
 fn write(store: &Store, args: &E2Args, job: &Arc<dyn Job>, count: u64) -> anyhow::Result<WriteCost> {

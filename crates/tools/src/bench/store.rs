@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ilion_env::Env;
@@ -15,6 +17,9 @@ use crate::bench::process::{Transferred, Usage};
 use crate::bench::settings::{create_keyspace, parse_identifier};
 use crate::bench::work::PROTOCOL;
 use ilion_client::{Connection, LoginArgs, Target};
+
+/// Longest build of the index of an empty table, in seconds.
+const BUILD_SECS_MAX: u64 = 60;
 
 /// The interface to the program that contains the benchmarks.
 pub trait Host {
@@ -183,6 +188,23 @@ impl Store {
     /// As [`Self::local`], or the partitioner is unknown.
     pub fn partitioner(&self) -> anyhow::Result<Partitioner> {
         Ok(Partitioner::from_class(&self.local("partitioner")?)?)
+    }
+
+    /// Waits until the index on a column with numbers can be queried.
+    ///
+    /// # Errors
+    /// It cannot be queried for a long time.
+    pub fn await_index(&self, table: &str, column: &str) -> anyhow::Result<()> {
+        let begin = self.env.monotonic_nanos();
+        loop {
+            match self.execute(&format!("SELECT {column} FROM {table} WHERE {column} = 0")) {
+                Ok(_) => return Ok(()),
+                Err(error) if self.env.monotonic_nanos() - begin > BUILD_SECS_MAX * 1_000_000_000 => {
+                    bail!("the index on {table} ({column}) is not built: {error}")
+                }
+                Err(_) => thread::sleep(Duration::from_millis(50)),
+            }
+        }
     }
 
     /// Writes a table's memtables to disk.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 
+use crate::bench::queue::consumer::Finding;
 use crate::bench::store::StoreArgs;
 
 /// Arguments of the queue experiment.
@@ -11,13 +12,16 @@ use crate::bench::store::StoreArgs;
 pub struct QueueArgs {
     #[command(flatten)]
     pub store: StoreArgs,
-    /// Cycles of all queues together: an entry is inserted, the oldest entry is read, and then deleted.
+    /// Cycles of all queues together: an entry is inserted, one that waits is read, and then taken out.
     #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(10..))]
     pub cycles: u64,
+    /// How a waiting entry is found, and taken out.
+    #[arg(long, value_enum, default_value_t = Finding::Partition)]
+    pub find_by: Finding,
     /// Entries that wait in each queue.
     #[arg(long, default_value_t = 20, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub depth: u64,
-    /// Queues: each is one partition, with a connection of its own, or a thread when embedded.
+    /// Queues: each has a connection of its own, or a thread when embedded.
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<u16>::new().range(1..=1024))]
     pub queues: u16,
     /// Bytes of an entry, which are incompressible.

@@ -156,7 +156,7 @@ impl Work for OnSocket {
         if !self.shared.begins(self.client, &self.turns) {
             return Ok(false);
         }
-        let consumer = *self.shared.consumers[self.client].lock();
+        let consumer = self.shared.consumers[self.client].lock();
         let request = &self.requests[consumer.stage as usize];
         request.append(i16::try_from(slot)?, out, |index, place| {
             consumer.fill(&self.shared.queues, index, place);
@@ -165,7 +165,7 @@ impl Work for OnSocket {
     }
 
     fn check(&mut self, _slot: usize, response: Response) -> Result<u64, String> {
-        let consumer = *self.shared.consumers[self.client].lock();
+        let mut consumer = self.shared.consumers[self.client].lock();
         match response {
             Response::Result(ResultBody::Void) => consumer.check(&self.shared.queues, &[]),
             Response::Result(ResultBody::Rows(rows)) => {
@@ -204,19 +204,20 @@ impl Caller {
             .map(|stage| queues.sizes(stage).iter().map(|size| vec![0; *size]).collect())
             .collect();
         while self.shared.begins(self.client, &self.turns) {
-            let consumer = *self.shared.consumers[self.client].lock();
-            let places = &mut places[consumer.stage as usize];
+            let mut consumer = self.shared.consumers[self.client].lock();
+            let stage = consumer.stage;
+            let places = &mut places[stage as usize];
             for (index, place) in places.iter_mut().enumerate() {
                 consumer.fill(&queues, index, place);
             }
             let values: Vec<&[u8]> = places.iter().map(Vec::as_slice).collect();
             let begun = self.env.monotonic_nanos();
-            let statement = &self.statements[consumer.stage as usize];
+            let statement = &self.statements[stage as usize];
             let outcome = statement.execute(&values, &mut |rows| consumer.check(&queues, rows))?;
             let nanos = self.env.monotonic_nanos().saturating_sub(begun);
-            self.shared
-                .latencies
-                .count(self.client, consumer.stage != Stage::Select, nanos);
+            drop(consumer);
+            let latencies = &self.shared.latencies;
+            latencies.count(self.client, stage != Stage::Select, nanos);
             tally.count(outcome, nanos);
             self.shared.advance(self.client, self.goal);
         }

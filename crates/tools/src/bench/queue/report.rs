@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::bench::queue::args::QueueArgs;
+use crate::bench::queue::consumer::Finding;
 use crate::bench::soak::LatencyHistograms;
 use crate::bench::store::Store;
 use crate::bench::table::{Table, number, number_or_dash};
@@ -14,6 +15,7 @@ pub struct QueueReport {
     release_version: String,
     is_embedded: bool,
     cycles: u64,
+    finding: Finding,
     depth: u64,
     queues: u16,
     value_bytes: u32,
@@ -74,6 +76,7 @@ impl QueueReport {
             release_version: store.local("release_version")?,
             is_embedded: store.embedded().is_some(),
             cycles: args.cycles,
+            finding: args.find_by,
             depth: args.depth,
             queues: args.queues,
             value_bytes: args.value_size,
@@ -111,8 +114,13 @@ impl QueueReport {
                 number_or_dash(part.sstables.map(|sstables| sstables as f64)),
             ]);
         }
+        let cycle = match self.finding {
+            Finding::Partition => "insert, read the oldest entry, delete it",
+            Finding::TableIndex => "insert, find an entry by its status (table index), change the status",
+            Finding::Sai => "insert, find an entry by its status (SAI), change the status",
+        };
         format!(
-            "insert, read the oldest entry, delete it: {} queues of {} entries of {} bytes; latencies in us\n{}",
+            "{cycle}: {} queues of {} entries of {} bytes; latencies in us\n{}",
             self.queues,
             number(self.depth as f64),
             number(f64::from(self.value_bytes)),
