@@ -52,6 +52,7 @@ fn measure(store: &Store, args: &E2Args, indexes: Indexes) -> anyhow::Result<Ind
         updated: args.rows / 2,
         values: (args.rows / args.per_value).max(1),
         seed: args.seed,
+        compacts: args.compaction,
     });
     make_table(store, &rows, indexes)?;
     let inserts: Arc<dyn Job> = Arc::new(Puts {

@@ -74,6 +74,9 @@ pub struct E2Args {
     /// Bytes of the column without an index.
     #[arg(long, default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000_000))]
     pub value_size: u32,
+    /// Lets compactions run (SizeTieredCompactionStrategy). Otherwise all SSTables stay as they were flushed.
+    #[arg(long)]
+    pub compaction: bool,
     /// Number of queries of each pass.
     #[arg(long, default_value_t = 2000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub queries: u64,

@@ -96,7 +96,9 @@ impl E2Report {
             "query p50 us",
             "p99 us",
             "again p50",
+            "p99 us",
             "rows",
+            "SSTables",
         ]);
         for case in &self.cases {
             table.line(self.line(case));
@@ -119,7 +121,9 @@ impl E2Report {
         cells.push(query(0, |rate| rate.p50_micros));
         cells.push(query(0, |rate| rate.p99_micros));
         cells.push(query(1, |rate| rate.p50_micros));
+        cells.push(query(1, |rate| rate.p99_micros));
         cells.push(query(0, |rate| rate.rows as f64 / rate.operations.max(1) as f64));
+        cells.push(number_or_dash(case.sstables.map(|sstables| sstables as f64)));
         cells
     }
 

@@ -20,6 +20,8 @@ pub struct IndexedRows {
     pub values: u64,
     /// Seed of the values.
     pub seed: u64,
+    /// Whether compactions run.
+    pub compacts: bool,
 }
 
 impl IndexedRows {
@@ -27,8 +29,8 @@ impl IndexedRows {
     pub fn create_text(&self) -> String {
         format!(
             "CREATE TABLE {} (k blob PRIMARY KEY, a int, b int, c int, v blob) \
-             WITH compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}}",
-            self.table
+             WITH compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': '{}'}}",
+            self.table, self.compacts
         )
     }
 
@@ -144,6 +146,7 @@ mod tests {
 
     fn asked() -> QueriesByValue {
         let rows = Arc::new(IndexedRows {
+            compacts: false,
             table: "ks.t".to_owned(),
             dataset: Dataset::new(1, 10),
             count: 1000,
