@@ -2,12 +2,13 @@
 //! need not write the deletion of an entry that was added and removed in one memtable.
 
 use ilion_rows::DecoratedKey;
+use ilion_sstable::{KeyHash, Presence};
 
 use crate::table_store::TableStore;
 use crate::view::View;
 
 /// With more SSTables, asking all of them for each removed entry would cost more than writing the entry.
-const SSTABLES_MAX: usize = 32;
+const SSTABLES_MAX: usize = 16;
 
 /// The SSTables of an indexed table at one moment; `None` if any row may have older versions.
 pub(crate) struct OlderRows(Option<View>);
@@ -30,6 +31,8 @@ impl OlderRows {
         let Some(view) = &self.0 else {
             return true;
         };
-        view.sstables.iter().any(|live| live.sstable.may_have(key))
+        let hash = KeyHash::of(&key.key);
+        let mut sstables = view.sstables.iter().map(|live| &live.sstable);
+        sstables.any(|sstable| matches!(sstable.presence(key, &hash), Presence::Possible(_)))
     }
 }

@@ -6,8 +6,8 @@
 //! clustering := (len + 1:uvint  bytes) *              null is 0
 //! ```
 //! Numbers are little-endian. The head of a record is the first eight bytes of its term. The clustering is stored twice: in a form
-//! whose bytes have the order of clusterings (`order`), and in a form that can be decoded. Records that
-//! differ only in their state are merged: the newer one says whether the row has the term.
+//! whose bytes have the order of clusterings (`order`), and in a form that can be decoded. Records that differ only in their state are
+//! merged: the newer one says whether the row has the term.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
