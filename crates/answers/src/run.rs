@@ -17,6 +17,9 @@ const KEYSPACE: &str = "ks";
 /// The superuser of a server with logins; its password is its name.
 const SUPERUSER: &str = "cassandra";
 
+/// Longest build of an index of a script, in seconds.
+const BUILD_SECS_MAX: i64 = 60;
+
 /// An answer that differs from the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -122,7 +125,7 @@ pub fn check_replicas(script: &Script, address: &str, replicas: Replicas) -> any
     for statement in script.statements() {
         tally.statements += 1;
         tally.own_answers += usize::from(!statement.own_answer.is_empty());
-        let answered = session.ask(statement)?;
+        let answered = session.ask_when_built(statement)?;
         if answered != statement.expected() {
             tally.differences.push(Difference {
                 line: statement.line,
@@ -217,6 +220,21 @@ impl Session {
         match answer.first() {
             Some(line) if line.starts_with("error") => anyhow::bail!("{text}: {line}"),
             _ => Ok(answer),
+        }
+    }
+
+    /// Like [`Self::ask`]. A node that still builds an index of the script refuses to search it: then it is asked again, as clients do.
+    fn ask_when_built(&mut self, statement: &Statement) -> anyhow::Result<Vec<String>> {
+        let until = self.env.now_secs() + BUILD_SECS_MAX;
+        loop {
+            let answered = self.ask(statement)?;
+            let is_building = answered.first().is_some_and(|line| {
+                line.starts_with("error") && line.contains("not yet available: it is being built")
+            });
+            if !is_building || self.env.now_secs() > until {
+                return Ok(answered);
+            }
+            std::thread::yield_now();
         }
     }
 
