@@ -160,7 +160,11 @@ impl Shared {
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
         let descriptor = store.next_descriptor(&*self.env, self.options.sstable_version);
         let indexes = store.indexes();
-        let older = OlderRows::of(asked);
+        // The table itself has no index entries.
+        let older = match Arc::ptr_eq(asked, store) {
+            true => OlderRows::ANY,
+            false => OlderRows::of(asked),
+        };
         let written = transaction
             .add(&descriptor)
             .map_err(Error::from)
@@ -224,7 +228,8 @@ impl Shared {
         Ok(live)
     }
 
-    /// Writes a memtable; `older` tells of which rows a hidden table may have older entries. Returns false if there was nothing to write.
+    /// Writes a memtable as an SSTable. A removed entry of a hidden table is written only if `older` may have its row. Returns false if there
+    /// is nothing to write.
     pub(crate) fn write_frozen(
         &self,
         descriptor: &Descriptor,

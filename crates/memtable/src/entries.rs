@@ -193,7 +193,7 @@ impl Entries {
 
     /// Number of entries in the range, without those that are known to be removed. An entry that was written twice may be counted twice.
     pub(crate) fn count(&self, range: &KeyRange) -> usize {
-        self.walk(range).len_left()
+        self.walk(range).len_living()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

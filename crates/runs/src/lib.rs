@@ -8,8 +8,8 @@
 //!
 //! Records that are equal by their [`Order`] become one: [`Order::merge`] merges them, the older first.
 //!
-//! Some records only take back older ones ([`Order::is_gone`]). Each sorted run knows by a bit which records a reader of what is left
-//! may skip: those, and the ones that a reader has found to be taken back by a newer run. So such a reader passes 64 of them in a step.
+//! A record can be the removal of an older, equal record ([`Order::is_removal`]). A sorted run has a bit for each record. It is set if the
+//! record is a removal, or if a reader has found a removal of it in a newer run. [`Walk::take_living`] skips 64 such records in a step.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -58,12 +58,12 @@ pub trait Order {
         0
     }
 
-    /// True if a record only takes back an older equal record: [`Walk::take_left`] does not return it.
-    fn is_gone(&self, _record: &[u8]) -> bool {
+    /// True if the record removes older, equal records, and adds nothing. Other records are living.
+    fn is_removal(&self, _record: &[u8]) -> bool {
         false
     }
 
-    /// True if readers see the same without the record, whatever the older records are. Requires: it also is gone.
+    /// True if a reader sees the same without the record, whatever the older records are. Requires: it is a removal.
     fn is_void(&self, _record: &[u8]) -> bool {
         false
     }

@@ -22,8 +22,9 @@ pub struct Run {
     ends: Vec<u32>,
     /// The records, followed by zeros for later records: a write checks once whether there is space.
     bytes: Vec<u8>,
-    /// A bit for each record of a sorted run: set if readers of what is left may skip it. Only a hint; bits are never cleared.
-    skipped: Vec<AtomicU64>,
+    /// A bit for each record of a sorted run: set if the record is a removal, or if a reader has found a removal of it in a newer run. Bits
+    /// are never cleared. An unsorted tail has no bits.
+    removed: Vec<AtomicU64>,
     /// Number of records of a sorted run that are void ([`Order::is_void`]).
     void: usize,
 }
@@ -54,7 +55,7 @@ impl Room<'_> {
     }
 }
 
-/// Bits of a word of [`Run::skipped`].
+/// Bits of a word of [`Run::removed`].
 const BITS: usize = u64::BITS as usize;
 
 /// Number of heads that a reader can compare in the time that one record's bytes take.
@@ -75,7 +76,7 @@ impl Run {
             heads: Vec::with_capacity(records),
             ends: Vec::with_capacity(records),
             bytes: Vec::with_capacity(bytes),
-            skipped: Vec::with_capacity(records.div_ceil(BITS)),
+            removed: Vec::with_capacity(records.div_ceil(BITS)),
             void: 0,
         }
     }
@@ -142,24 +143,24 @@ impl Run {
         to
     }
 
-    /// The number of the first record in `from..to` that is not known to be gone; `to` if there is none.
-    pub(crate) fn next_left(&self, from: usize, to: usize) -> usize {
+    /// The number of the first record in `from..to` whose bit is not set; `to` if there is none.
+    pub(crate) fn next_living(&self, from: usize, to: usize) -> usize {
         let mut at = from;
         while at < to {
-            let left = !self.skipped_word(at) >> (at % BITS);
-            if left != 0 {
-                return (at + left.trailing_zeros() as usize).min(to);
+            let living = !self.removed_word(at) >> (at % BITS);
+            if living != 0 {
+                return (at + living.trailing_zeros() as usize).min(to);
             }
             at = (at / BITS + 1) * BITS;
         }
         to
     }
 
-    /// The records of a range that are not known to be gone.
-    pub fn left(&self, range: Range<usize>) -> impl Iterator<Item = Record<'_>> {
+    /// The records of a range whose bits are not set.
+    pub fn living(&self, range: Range<usize>) -> impl Iterator<Item = Record<'_>> {
         let Range { mut start, end } = range;
         std::iter::from_fn(move || {
-            start = self.next_left(start, end);
+            start = self.next_living(start, end);
             (start < end).then(|| {
                 start += 1;
                 self.record(start - 1)
@@ -167,28 +168,28 @@ impl Run {
         })
     }
 
-    /// How many records of a range are not known to be gone.
-    pub fn count_left(&self, range: Range<usize>) -> usize {
+    /// How many records of a range have no bit that is set.
+    pub fn count_living(&self, range: Range<usize>) -> usize {
         let Range { mut start, end } = range;
         let mut count = 0;
         while start < end {
             let next = ((start / BITS + 1) * BITS).min(end);
             let bits = (u64::MAX >> (BITS - (next - start))) << (start % BITS);
-            count += (!self.skipped_word(start) & bits).count_ones() as usize;
+            count += (!self.removed_word(start) & bits).count_ones() as usize;
             start = next;
         }
         count
     }
 
-    /// The word of `skipped` with the bit of a record. A tail has no bits.
-    fn skipped_word(&self, index: usize) -> u64 {
-        let word = self.skipped.get(index / BITS);
+    /// The word of `removed` with the bit of a record.
+    fn removed_word(&self, index: usize) -> u64 {
+        let word = self.removed.get(index / BITS);
         word.map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
-    /// Lets readers of what is left skip a record.
-    pub(crate) fn skip(&self, index: usize) {
-        if let Some(word) = self.skipped.get(index / BITS) {
+    /// Sets the bit of a record.
+    pub(crate) fn mark_removed(&self, index: usize) {
+        if let Some(word) = self.removed.get(index / BITS) {
             word.fetch_or(1 << (index % BITS), Ordering::Relaxed);
         }
     }
@@ -266,10 +267,10 @@ impl Run {
     pub(crate) fn push_sorted(&mut self, order: &impl Order, record: Record<'_>) {
         let index = self.len();
         if index.is_multiple_of(BITS) {
-            self.skipped.push(AtomicU64::new(0));
+            self.removed.push(AtomicU64::new(0));
         }
-        if order.is_gone(record.bytes)
-            && let Some(word) = self.skipped.last_mut()
+        if order.is_removal(record.bytes)
+            && let Some(word) = self.removed.last_mut()
         {
             *word.get_mut() |= 1 << (index % BITS);
             self.void += usize::from(order.is_void(record.bytes));
@@ -300,6 +301,6 @@ impl Run {
         self.heads.shrink_to_fit();
         self.ends.shrink_to_fit();
         self.bytes.shrink_to_fit();
-        self.skipped.shrink_to_fit();
+        self.removed.shrink_to_fit();
     }
 }

@@ -45,7 +45,7 @@ impl<N> SharedRuns<N> {
         grown + std::mem::take(&mut state.unreported_bytes)
     }
 
-    /// Runs that have the current records of a stretch, the oldest first. Some of those that are void are missing.
+    /// Runs that have the current records of a stretch, the oldest first. Void records that were sorted are not in them.
     pub fn snapshot(&self, order: &impl Order, stretch: &impl Stretch) -> Vec<Arc<Run>> {
         self.sort_what_is_due(order, stretch);
         let state = self.state.read();

@@ -24,13 +24,13 @@ impl Order for Sums {
         out.extend_from_slice(&merged_value(Some(number(older)), number(newer)).to_be_bytes());
     }
 
-    fn is_gone(&self, record: &[u8]) -> bool {
-        is_gone(number(record))
+    fn is_removal(&self, record: &[u8]) -> bool {
+        is_removal(number(record))
     }
 }
 
-/// Seven of eight last values mean that the key is gone.
-fn is_gone(value: u64) -> bool {
+/// Seven of eight numbers are removals.
+fn is_removal(value: u64) -> bool {
     !value.is_multiple_of(8)
 }
 
@@ -85,24 +85,23 @@ fn key(record: &[u8]) -> u32 {
     u32::from_be_bytes(record[..4].try_into().unwrap())
 }
 
-fn take_all(walk: &mut Walk) -> Vec<(u32, u64)> {
+/// Keys and numbers of all records that `take` appends.
+fn taken(mut take: impl FnMut(&mut Vec<u8>) -> bool) -> Vec<(u32, u64)> {
     let mut all = Vec::new();
     let mut record = Vec::new();
-    while walk.take(&Sums, &mut record) {
+    while take(&mut record) {
         all.push((key(&record), number(&record)));
         record.clear();
     }
     all
 }
 
-fn take_left(walk: &mut Walk) -> Vec<(u32, u64)> {
-    let mut left = Vec::new();
-    let mut record = Vec::new();
-    while walk.take_left(&Sums, &mut record) {
-        left.push((key(&record), number(&record)));
-        record.clear();
-    }
-    left
+fn take_all(walk: &mut Walk) -> Vec<(u32, u64)> {
+    taken(|record| walk.take(&Sums, record))
+}
+
+fn take_living(walk: &mut Walk) -> Vec<(u32, u64)> {
+    taken(|record| walk.take_living(&Sums, record))
 }
 
 fn merged_value(known: Option<u64>, value: u64) -> u64 {
@@ -148,8 +147,8 @@ proptest! {
         let mut walk = Walk::all(&Sums, runs.runs().cloned());
         prop_assert_eq!(take_all(&mut walk), model.clone().into_iter().collect::<Vec<_>>());
         let mut walk = Walk::all(&Sums, runs.runs().cloned());
-        let left = model.iter().map(|(key, value)| (*key, *value)).filter(|(_, value)| !is_gone(*value));
-        prop_assert_eq!(take_left(&mut walk), left.collect::<Vec<_>>());
+        let living = model.iter().map(|(key, value)| (*key, *value)).filter(|(_, value)| !is_removal(*value));
+        prop_assert_eq!(take_living(&mut walk), living.collect::<Vec<_>>());
         let mut walk = Walk::between(&Sums, runs.runs().cloned(), &Keys(from..from + 900));
         let between: Vec<_> = model.range(from..from + 900).map(|(key, value)| (*key, *value)).collect();
         prop_assert_eq!(take_all(&mut walk), between);
@@ -191,21 +190,21 @@ proptest! {
                     let runs = shared.snapshot(&Sums, &stretch);
                     let walk = || Walk::between(&Sums, runs.iter().cloned(), &stretch);
                     let here: Vec<_> = model.range(stretch.0.clone()).map(|(key, value)| (*key, *value)).collect();
-                    let left: Vec<_> = here.iter().copied().filter(|(_, value)| !is_gone(*value)).collect();
+                    let living: Vec<_> = here.iter().copied().filter(|(_, value)| !is_removal(*value)).collect();
                     prop_assert_eq!(take_all(&mut walk()), here.clone());
                     if read % 10 > 0 {
                         continue;
                     }
-                    prop_assert_eq!(take_left(&mut walk()), left.clone());
+                    prop_assert_eq!(take_living(&mut walk()), living.clone());
                     // The second read knows by the bits what the first one found.
-                    prop_assert_eq!(take_left(&mut walk()), left.clone());
+                    prop_assert_eq!(take_living(&mut walk()), living.clone());
                     let (mut skipping, middle) = (walk(), from + len / 2);
-                    skipping.skip_gone(&Sums, |record| self::key(record.bytes) < middle);
-                    prop_assert!(walk().len_left() >= left.len());
+                    skipping.skip_removed(&Sums, |record| self::key(record.bytes) < middle);
+                    prop_assert!(walk().len_living() >= living.len());
                     let rest = take_all(&mut skipping);
                     prop_assert!(here.ends_with(&rest));
                     let skipped = &here[..here.len() - rest.len()];
-                    prop_assert!(skipped.iter().all(|(key, value)| *key < middle && is_gone(*value)));
+                    prop_assert!(skipped.iter().all(|(key, value)| *key < middle && is_removal(*value)));
                 }
             }
         }
@@ -269,7 +268,7 @@ fn runs_after(count: u32, shown_after: usize) -> usize {
 }
 
 #[test]
-fn what_is_gone_is_passed_in_few_steps() {
+fn removed_records_are_passed_in_few_steps() {
     let shared: SharedRuns<()> = SharedRuns::default();
     let put = |key: u32, value: u64| {
         shared.push(
@@ -279,28 +278,28 @@ fn what_is_gone_is_passed_in_few_steps() {
             |room| write(key, value, room),
         );
     };
-    const LEFT: u64 = 8;
-    const GONE: u64 = 9;
+    const LIVING: u64 = 8;
+    const REMOVAL: u64 = 9;
     // In another order than theirs, so that each run has records of all parts.
     let key = |number: u32| number.wrapping_mul(0x9E37_79B9) >> 8;
-    for value in [LEFT, GONE] {
+    for value in [LIVING, REMOVAL] {
         (0..100_000).for_each(|number| put(key(number), value));
     }
-    put(key(100_000), LEFT);
+    put(key(100_000), LIVING);
     let runs = shared.snapshot(&Sums, &All);
     let read = || {
         let mut walk = Walk::all(&Sums, runs.iter().cloned());
-        let before = walk.len_left();
-        (take_left(&mut walk), before)
+        let before = walk.len_living();
+        (take_living(&mut walk), before)
     };
-    let left = vec![(key(100_000), LEFT)];
+    let living = vec![(key(100_000), LIVING)];
     let (first, before) = read();
     assert!(
-        first == left && before > 50_000,
+        first == living && before > 50_000,
         "{before} of 200,001 records may be there"
     );
-    // The first read found out which ones were taken back.
-    assert_eq!(read(), (left, 1));
+    // The first read found the removals.
+    assert_eq!(read(), (living, 1));
 }
 
 /// Records are a key of four bytes and a state: 1 if the key is there, and 2 if it was not there before.
@@ -316,7 +315,7 @@ impl<const KEEPS: bool> Order for Toggles<KEEPS> {
         out.push(older[4] & 2 | newer[4] & 1);
     }
 
-    fn is_gone(&self, record: &[u8]) -> bool {
+    fn is_removal(&self, record: &[u8]) -> bool {
         record[4] & 1 == 0
     }
 

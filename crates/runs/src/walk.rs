@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::{All, Order, Record, Run, Stretch, compare};
 
-/// Number of records that are gone after which [`Walk::take_left`] looks for the next that is left. Twice as many before it looks again, up
-/// to the number of sources, since a look costs about as much as a step of each.
+/// Number of removed records that [`Walk::take_living`] passes one by one before it jumps. The number doubles with each jump, up to the number
+/// of sources, since a jump costs about as much as a step of each.
 const PASSED_MIN: usize = 4;
 
 /// A range of a run.
@@ -58,11 +58,11 @@ impl Walk {
         self.sources.iter().map(|source| source.end - source.at).sum()
     }
 
-    /// Number of records left that are not known to be gone.
-    pub fn len_left(&self) -> usize {
+    /// Number of records left whose bits are not set.
+    pub fn len_living(&self) -> usize {
         let sources = self.sources.iter();
         sources
-            .map(|source| source.run.count_left(source.at..source.end))
+            .map(|source| source.run.count_living(source.at..source.end))
             .sum()
     }
 
@@ -110,45 +110,47 @@ impl Walk {
             others.push(place);
             self.step(order);
         }
-        if !others.is_empty() && order.is_gone(&out[start..]) {
+        if !others.is_empty() && order.is_removal(&out[start..]) {
             for (source, at) in others.into_iter().chain([place]) {
-                self.sources[source].run.skip(at);
+                self.sources[source].run.mark_removed(at);
             }
         }
         true
     }
 
-    /// Like [`Self::take`], but passes what is gone ([`Order::is_gone`]).
-    pub fn take_left(&mut self, order: &impl Order, out: &mut Vec<u8>) -> bool {
+    /// Like [`Self::take`], but passes records whose merge is a removal.
+    pub fn take_living(&mut self, order: &impl Order, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let (mut passed, mut passed_max) = (0, PASSED_MIN);
         while self.take(order, out) {
-            if !order.is_gone(&out[start..]) {
+            if !order.is_removal(&out[start..]) {
                 return true;
             }
             out.truncate(start);
             passed += 1;
             if passed == passed_max {
-                self.skip_gone(order, |_| true);
+                self.skip_removed(order, |_| true);
                 (passed, passed_max) = (0, (2 * passed_max).min(self.sources.len().max(PASSED_MIN)));
             }
         }
         false
     }
 
-    /// Skips records that are known to be gone, as long as `is_before` is true. Requires: it is true for a prefix only.
-    pub fn skip_gone(&mut self, order: &impl Order, mut is_before: impl FnMut(Record<'_>) -> bool) {
+    /// Skips records up to the first one in any source whose bit is not set, as long as `is_before` is true. Requires: it is true for a prefix
+    /// only.
+    pub fn skip_removed(&mut self, order: &impl Order, mut is_before: impl FnMut(Record<'_>) -> bool) {
         let mut first: Option<(&Arc<Run>, usize)> = None;
         for Source { run, at, end } in &self.sources {
-            let left = run.next_left(*at, *end);
-            let is_first =
-                |(known, at): (&Arc<Run>, usize)| compare(order, run.record(left), known.record(at)).is_lt();
-            if left < *end && first.is_none_or(is_first) {
-                first = Some((run, left));
+            let living = run.next_living(*at, *end);
+            let is_first = |(known, at): (&Arc<Run>, usize)| {
+                compare(order, run.record(living), known.record(at)).is_lt()
+            };
+            if living < *end && first.is_none_or(is_first) {
+                first = Some((run, living));
             }
         }
         match first.map(|(run, at)| (run.clone(), at)) {
-            // A record that is gone and equal to the first one that is left must be merged with it.
+            // Removals that are equal to this record are not skipped: they must be merged with it.
             Some((run, at)) if is_before(run.record(at)) => {
                 let first = run.record(at);
                 self.seek(order, |record| compare(order, record, first).is_lt());

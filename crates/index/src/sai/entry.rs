@@ -57,7 +57,7 @@ impl Order for TermOrder {
         out.push(state);
     }
 
-    fn is_gone(&self, record: &[u8]) -> bool {
+    fn is_removal(&self, record: &[u8]) -> bool {
         state_of(record) & IS_THERE == 0
     }
 

@@ -127,7 +127,7 @@ impl MemtableTerms {
         let ends = Ends::of(range);
         let runs = self.shards.runs(range, &ends);
         runs.iter()
-            .map(|run| run.count_left(ends.stretch(run)) as u64)
+            .map(|run| run.count_living(ends.stretch(run)) as u64)
             .sum()
     }
 }

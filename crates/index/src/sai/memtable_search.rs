@@ -40,7 +40,7 @@ impl ByTerm {
 impl Candidates for ByTerm {
     fn next(&mut self) -> Result<Option<Candidate>, ReadError> {
         self.record.clear();
-        if !self.walk.take_left(&TermOrder, &mut self.record) {
+        if !self.walk.take_living(&TermOrder, &mut self.record) {
             return Ok(None);
         }
         let entry = Entry::from(Record {
@@ -68,7 +68,7 @@ enum From {
 
 /// The places of many terms. Each pass scans the runs for the next places in order; passes grow.
 ///
-/// An entry that was removed by a record in another run is still returned, unless a search of its term has met it ([`Walk::take_left`]).
+/// An entry that was removed by a record in another run is still returned, unless a search of its term has met it ([`Walk::take_living`]).
 pub(super) struct ByPasses {
     shards: Arc<Shards>,
     stretches: Vec<(Arc<Run>, std::ops::Range<usize>)>,
@@ -110,7 +110,7 @@ impl ByPasses {
         };
         let mut least: BTreeSet<ByPlace> = BTreeSet::new();
         for (run, stretch) in &self.stretches {
-            for entry in run.left(stretch.clone()).map(Entry::from) {
+            for entry in run.living(stretch.clone()).map(Entry::from) {
                 let is_full = least.len() == self.places;
                 let is_beyond = || {
                     let last = least.last();

@@ -65,9 +65,8 @@ impl TableIndex {
         let new = self.cells(after);
         let (old_by_path, new_by_path) = (ByPath::of(&old), ByPath::of(&new));
         for (path, cell) in &new {
-            let before = old_by_path.find(path);
+            let before = old_by_path.find(path).filter(|old| is_live((*old).into(), when));
             if before != Some(*cell) && is_live((*cell).into(), when) {
-                let before = before.filter(|before| is_live((*before).into(), when));
                 let is_first = before.is_none_or(|before| !self.has_same_value(before, cell));
                 self.add_cell(key, after, (path, (*cell).into()), is_first, take);
             }
@@ -107,13 +106,13 @@ impl TableIndex {
     ) {
         let fits = |cell: &CellRef<'_>| cell.value.len() < super::VALUE_LEN_LIMIT;
         let new = row.cell(self.definition.column.id);
-        let new = new.filter(|cell| is_live(*cell, when));
+        let [old, new] = [old, new].map(|cell| cell.filter(|cell| is_live(*cell, when)));
         let added = new.filter(|new| Some(*new) != old).filter(fits);
         let added = added.map(|cell| Entry {
-            is_first: old.is_none_or(|old| old.value != cell.value || !is_live(old, when)),
+            is_first: old.is_none_or(|old| old.value != cell.value),
             ..Entry::added(cell.value, liveness_of(cell))
         });
-        let gone = old.filter(|cell| new.is_none_or(|new| new.value != cell.value) && is_live(*cell, when));
+        let gone = old.filter(|cell| new.is_none_or(|new| new.value != cell.value));
         let removed = gone.filter(fits).map(|cell| {
             let deletion = DeletionTime::new(cell.timestamp_micros, when.now_secs());
             Entry::removed(cell.value, deletion)

@@ -138,7 +138,7 @@ impl Cursor for EntryCursor {
             ..
         } = self;
         let order = &entries.order;
-        walk.skip_gone(order, |record| {
+        walk.skip_removed(order, |record| {
             let is_after = |bound: &Bound| order.compare_bound(bound, record.bytes).is_gt();
             is_same_value(record.bytes, partition) && is_after(&slice.end) && before.is_none_or(is_after)
         });

@@ -406,7 +406,7 @@ impl Order for EntryOrder {
         }
     }
 
-    fn is_gone(&self, record: &[u8]) -> bool {
+    fn is_removal(&self, record: &[u8]) -> bool {
         flags_of(record) & LIVENESS == 0
     }
 

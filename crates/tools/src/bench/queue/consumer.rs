@@ -56,7 +56,7 @@ impl Queues {
         match self.finding {
             Finding::Partition => {}
             Finding::TableIndex => texts.push(format!("CREATE INDEX ON {table} (status)")),
-            Finding::Sai => texts.push(format!("CREATE CUSTOM INDEX ON {table} (status) USING 'sai'")),
+            Finding::Sai => texts.push(format!("CREATE INDEX ON {table} (status) USING 'sai'")),
         }
         texts
     }
