@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ptr;
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fs::SeekFrom;
 
 /// Size of the mapped window, which counts as memory of the process.
@@ -77,7 +77,10 @@ impl MappedWrites {
             None => {
                 let len = WINDOW_BYTES.min(self.reserved_bytes - start);
                 let len = usize::try_from(len).map_err(io::Error::other)?;
-                MmapOptions::new().offset(start).len(len).map_raw(file)?
+                let window = MmapOptions::new().offset(start).len(len).map_raw(file)?;
+                // Otherwise the first write to a page waits for as many pages of zeros as the device is set to read ahead. 8 MiB took 24 ms.
+                let _ = window.advise(Advice::Random);
+                window
             }
         };
         self.start = start;

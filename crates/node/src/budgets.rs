@@ -1,9 +1,6 @@
 //! Memory limits of caches, memtables and clients: from the settings, or as shares of the machine's memory.
 
-use ilion_env::Env;
 use ilion_settings::{Settings, Size};
-
-use crate::memory::machine_bytes;
 
 /// Compat: `prepared_statements_cache_size` of Cassandra.
 const PREPARED_AUTO_MIN: u64 = 10 << 20;
@@ -13,10 +10,6 @@ const CHUNKS_AUTO_MAX: u64 = 512 << 20;
 const COUNTERS_AUTO_MAX: u64 = 50 << 20;
 /// Subtracted from the quarter of memory that pages of indexes may use, since small machines have less to spare.
 const PAGES_LESS: u64 = 256 << 20;
-
-/// Large pages of the operating system save 5 % of CPU, but waste memory (80 MiB were measured). If memtables and chunks have less than
-/// this together, the waste weighs more.
-const LARGE_PAGES_FROM: u64 = 512 << 20;
 
 /// Clients may use this part (one 40th) of the machine's memory. Compat: Cassandra's limit is a tenth of its heap, and its heap is
 /// a quarter of the memory.
@@ -33,13 +26,6 @@ pub fn client_bytes(all: Option<Size>, of_address: Option<Size>, machine_bytes: 
     );
     let of_address = of_address.map_or((all / 4).max(CLIENT_BYTES_MIN / 2), |size| size.0);
     (all, of_address)
-}
-
-/// Chooses small or large pages of memory for the whole process. Call this only if the process exists to run one node.
-pub fn choose_pages(env: &dyn Env, settings: &Settings) {
-    if Budgets::of(settings, machine_bytes(env)).need_small_pages() {
-        ilion_env::use_small_pages();
-    }
 }
 
 /// Limits in bytes.
@@ -110,11 +96,6 @@ impl Budgets {
             .fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
     }
 
-    /// True if the process should use small pages of memory, so that its resident memory stays close to these budgets.
-    fn need_small_pages(&self) -> bool {
-        self.memtables.saturating_add(self.chunks) < LARGE_PAGES_FROM
-    }
-
     /// Logs the limits. Warns if their sum exceeds nine tenths of the machine's memory.
     pub(crate) fn tell(&self) {
         let mebibytes = |bytes: u64| bytes >> 20;
@@ -161,12 +142,6 @@ mod tests {
         }
         let small = Budgets::of(&Settings::default(), 256 << 20);
         assert_eq!(small.memtables, 64 << 20);
-    }
-
-    #[test]
-    fn small_budgets_need_small_pages() {
-        let need = MACHINES_GIB.map(|gib| of_machine(gib).need_small_pages());
-        assert_eq!(need, [true, false, false, false, false, false]);
     }
 
     /// The table of docs/capacity.md.

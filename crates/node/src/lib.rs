@@ -35,7 +35,7 @@ mod system;
 mod ticker;
 pub mod values;
 
-pub use budgets::{choose_pages, client_bytes};
+pub use budgets::client_bytes;
 pub use cluster_settings::refused_in_a_cluster;
 pub use counted::Counted;
 pub use ilion_commitlog::ReplayProgress;
