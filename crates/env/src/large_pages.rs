@@ -1,6 +1,6 @@
 //! Large pages of memory (transparent huge pages of Linux).
 
-/// From now on, memory of this process comes in small pages. Call this only if the process exists to run one node.
+/// From now on, memory of this process comes in small pages. Call this only if the process exists to run or measure a node.
 ///
 /// The allocator asks for large pages where the system has them. Then each thread and each size of block takes at least two
 /// megabytes, and the request that first touches a large page waits until all of it is zeroed: 0.3 ms, or 6 ms in a virtual machine

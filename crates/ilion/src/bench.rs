@@ -16,8 +16,6 @@ pub struct InProcess;
 impl Host for InProcess {
     fn open(&self, directory: &Path, settings: &[String]) -> anyhow::Result<Box<dyn Embedded>> {
         let settings = settings_of(directory, settings)?;
-        // As `ilion serve` does.
-        ilion_env::use_small_pages();
         Ok(Box::new(Opened(Database::open_with(&settings)?)))
     }
 

@@ -1,7 +1,7 @@
 //! Gives the operations of the mix to clients until the time is over, at a rate if there is one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -24,8 +24,9 @@ pub struct Turns {
     choice: Choice,
     /// Operations per second; `None` is as many as possible.
     rate: Option<u64>,
-    began_nanos: u64,
-    ends_nanos: u64,
+    secs: u64,
+    /// When the first operation was taken: until then clients connect, which is not measured.
+    began_nanos: OnceLock<u64>,
     next: AtomicU64,
     /// Number of rows: those loaded first, and those whose INSERT was given to a client.
     rows: AtomicU64,
@@ -54,34 +55,34 @@ impl Turn {
 }
 
 impl Turns {
-    /// Starts the clock.
     pub fn new(env: &Arc<dyn Env>, args: &SoakArgs) -> Self {
         let choice = Choice::new(args.spread(), args.seed, args.rows);
-        let began_nanos = env.monotonic_nanos();
         Self {
             env: env.clone(),
             mix: args.mix,
             seed: args.seed,
             choice,
             rate: args.rate,
-            began_nanos,
-            ends_nanos: began_nanos + args.secs * 1_000_000_000,
+            secs: args.secs,
+            began_nanos: OnceLock::new(),
             next: AtomicU64::new(0),
             rows: AtomicU64::new(args.rows),
             written_bytes: AtomicU64::new(0),
         }
     }
 
-    /// Waits until the next operation is due and returns it; `None` at the end.
+    /// Waits until the next operation is due and returns it; `None` at the end. The first call starts the clock.
     pub fn take(&self) -> Option<Turn> {
         let now = self.env.monotonic_nanos();
-        if now >= self.ends_nanos {
+        let began_nanos = *self.began_nanos.get_or_init(|| now);
+        let ends_nanos = began_nanos + self.secs * 1_000_000_000;
+        if now >= ends_nanos {
             return None;
         }
         let number = self.next.fetch_add(1, Relaxed);
-        let due_nanos = self.rate.map(|rate| due_nanos(self.began_nanos, number, rate));
+        let due_nanos = self.rate.map(|rate| due_nanos(began_nanos, number, rate));
         if let Some(due) = due_nanos {
-            if due >= self.ends_nanos {
+            if due >= ends_nanos {
                 return None;
             }
             thread::sleep(Duration::from_nanos(due.saturating_sub(now)));
