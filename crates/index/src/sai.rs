@@ -18,13 +18,14 @@
 //! | `lookup` | ranges of terms |
 //! | `entry`, `memtable`, `memtable_runs`, `memtable_search` | the terms of a memtable |
 //! | `sorter` | sorts terms, with runs in files if they are many |
-//! | `tree`, `tree_writer`, `tree_file` | the file of terms |
+//! | `tree`, `tree_writer`, `tree_file`, `coded_terms` | the file of terms |
 //! | `postings`, `numbers` | lists of row numbers, and their union |
 //! | `sstable` | the terms of an SSTable |
 //!
 //! When you change how values become terms, change the version in `tree`, so that files are built again.
 
 mod analyzer;
+mod coded_terms;
 mod entry;
 mod indexed;
 mod lookup;

@@ -9,6 +9,7 @@ use ilion_env::Env;
 use ilion_pages::PageBytes;
 use ilion_rows::ReadError;
 
+use super::coded_terms::{CodedTerms, SharesTooMuch};
 use super::lookup::TermRange;
 use super::numbers::Found;
 use super::postings::{BLOCK_NUMBERS, ListAt, block_len, decode_block};
@@ -67,6 +68,12 @@ struct Damaged;
 
 impl From<ilion_codec::Error> for Damaged {
     fn from(_: ilion_codec::Error) -> Self {
+        Self
+    }
+}
+
+impl From<SharesTooMuch> for Damaged {
+    fn from(_: SharesTooMuch) -> Self {
         Self
     }
 }
@@ -192,28 +199,31 @@ impl TreeFile {
         let bytes = self.bytes_of(node.child, walk)?;
         let mut input = Reader::new(&bytes);
         let mut subtrees: Vec<Subtree> = Vec::new();
-        let mut separator = Vec::new();
+        let mut separators = CodedTerms::from(&range.from);
         // The previous child, which ends where the next one starts.
         let mut pending: Option<Subtree> = None;
         while !input.is_empty() {
-            let child = read_child(&mut input, &mut separator).map_err(|_| damaged())?;
+            let (separator, child) = read_child(&mut input, &mut separators).map_err(|_| damaged())?;
             if child.at >= node.child.at {
                 return Err(damaged());
             }
-            if let Some(mut before) = pending.take()
-                && range.from < separator
-            {
-                before.is_end_inside = range.to.as_ref().is_none_or(|to| separator <= *to);
-                subtrees.push(before);
-            }
-            if range.is_before(&separator) {
-                return Ok(subtrees);
-            }
-            pending = Some(Subtree {
+            let before = pending.replace(Subtree {
                 child,
-                is_start_inside: range.from <= separator,
+                is_start_inside: separator.is_some(),
                 is_end_inside: node.is_end_inside,
             });
+            let Some(separator) = separator else {
+                continue;
+            };
+            if let Some(mut before) = before
+                && range.from[..] < *separator
+            {
+                before.is_end_inside = range.to.as_ref().is_none_or(|to| *separator <= to[..]);
+                subtrees.push(before);
+            }
+            if range.is_before(separator) {
+                return Ok(subtrees);
+            }
         }
         subtrees.extend(pending);
         Ok(subtrees)
@@ -227,9 +237,9 @@ impl TreeFile {
     ) -> Result<(), ReadError> {
         let bytes = self.bytes_of(leaf, walk)?;
         let mut input = Reader::new(&bytes);
-        let mut term = Vec::new();
+        let mut terms = CodedTerms::from(&walk.range.from);
         while !input.is_empty() {
-            let read = self.read_term(&mut input, &mut term, walk.range, take);
+            let read = self.read_term(&mut input, &mut terms, walk.range, take);
             match read.map_err(|_| self.file.corrupt(leaf.at, "a leaf of the index"))? {
                 ControlFlow::Continue(()) => {}
                 ControlFlow::Break(()) => break,
@@ -241,7 +251,7 @@ impl TreeFile {
     fn read_term(
         &self,
         input: &mut Reader<'_>,
-        term: &mut Vec<u8>,
+        terms: &mut CodedTerms<'_>,
         range: &TermRange,
         take: &mut dyn FnMut(TermRows<'_>) -> Option<()>,
     ) -> Result<ControlFlow<()>, Damaged> {
@@ -254,17 +264,12 @@ impl TreeFile {
         if rest == REST_LONG {
             rest = input.uvint_len()?;
         }
-        if shared > term.len() {
-            return Err(Damaged);
-        }
-        term.truncate(shared);
-        term.extend_from_slice(input.take(rest)?);
+        let term = terms.next(shared, input.take(rest)?)?;
         let rows = self.read_rows(input, head & MANY != 0)?;
-        if range.is_before(term) {
-            return Ok(ControlFlow::Break(()));
-        }
-        if !range.is_after(term) {
-            take(rows).ok_or(Damaged)?;
+        match term {
+            None => {}
+            Some(term) if range.is_before(term) => return Ok(ControlFlow::Break(())),
+            Some(_) => take(rows).ok_or(Damaged)?,
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -302,14 +307,13 @@ fn read_list(input: &mut Reader<'_>, count: u32) -> Result<ListAt, Damaged> {
     })
 }
 
-fn read_child(input: &mut Reader<'_>, separator: &mut Vec<u8>) -> Result<Child, Damaged> {
+/// Reads a child, with its separator; `None` if that is before the bound of `separators`.
+fn read_child<'s>(
+    input: &mut Reader<'_>,
+    separators: &'s mut CodedTerms<'_>,
+) -> Result<(Option<&'s [u8]>, Child), Damaged> {
     let shared = usize::try_from(input.uvint()?).map_err(|_| Damaged)?;
-    let rest = input.bytes_vint()?;
-    if shared > separator.len() {
-        return Err(Damaged);
-    }
-    separator.truncate(shared);
-    separator.extend_from_slice(rest);
+    let separator = separators.next(shared, input.bytes_vint()?)?;
     let at = input.uvint()?;
     let len = u32::try_from(input.uvint()?).map_err(|_| Damaged)?;
     let rows = input.uvint()?;
@@ -319,5 +323,5 @@ fn read_child(input: &mut Reader<'_>, separator: &mut Vec<u8>) -> Result<Child, 
     } else {
         None
     };
-    Ok(Child { at, len, rows, list })
+    Ok((separator, Child { at, len, rows, list }))
 }
