@@ -5,7 +5,7 @@ use super::tree::common_len;
 /// Reads coded terms one after the other, and builds only those that are not before the bound.
 ///
 /// A term that shares more with the one before than that one shares with the bound differs from the bound at the same byte, so it is
-/// also before the bound. Most terms of a leaf are passed in this way, by their first number.
+/// also before the bound. Such a term is passed by its first number alone.
 pub(super) struct CodedTerms<'b> {
     bound: &'b [u8],
     /// Length of the common prefix of the last term and the bound, until a term is not before the bound.
