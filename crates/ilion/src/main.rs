@@ -124,7 +124,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sstable(SstableCommand::Load(arguments)) => load::load(&arguments),
         Command::Auth(AuthCommand::ResetPassword(arguments)) => auth::reset_password(&arguments),
         Command::Bench(arguments) => {
-            // As a node does; and clients must not measure the zeroing of their own memory.
+            // An embedded node then runs as `ilion serve` does, and clients do not measure the zeroing of their own memory.
             ilion_env::use_small_pages();
             ilion_tools::bench::run(arguments, &bench::InProcess).map_err(Failure::of_tool)
         }

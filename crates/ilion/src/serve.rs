@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use ilion_engine::Engine;
-use ilion_env::{Env, RealEnv, raise_descriptor_limit};
+use ilion_env::{Env, RealEnv, raise_descriptor_limit, use_small_pages};
 use ilion_internode::StoragePort;
 use ilion_node::{OpenError, Opening, ReplayProgress};
 use ilion_server::admin::{Admin as _, AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
@@ -49,7 +49,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    ilion_env::use_small_pages();
+    use_small_pages();
     if let Some(descriptors) = raise_descriptor_limit() {
         tracing::info!(descriptors, "files and sockets that may be open");
     }

@@ -1,11 +1,11 @@
 //! Terms that are coded by what they share with the term before, read from a lower bound on.
 
-use super::tree::common_len;
+use super::tree::{Damaged, common_len};
 
 /// Reads coded terms one after the other, and builds only those that are not before the bound.
 ///
-/// A term that shares more with the one before than that one shares with the bound differs from the bound at the same byte, so it is
-/// also before the bound. Such a term is passed by its first number alone.
+/// Let a term be before the bound. If the next term shares more bytes with it than the bound does, both terms differ from the bound at
+/// the same byte. So the next term is also before the bound, and its own bytes need not be compared.
 pub(super) struct CodedTerms<'b> {
     bound: &'b [u8],
     /// Length of the common prefix of the last term and the bound, until a term is not before the bound.
@@ -15,10 +15,6 @@ pub(super) struct CodedTerms<'b> {
     /// The last term, once one is not before the bound.
     term: Option<Vec<u8>>,
 }
-
-/// The term shares more bytes than the term before has.
-#[derive(Debug)]
-pub(super) struct SharesTooMuch;
 
 impl<'b> CodedTerms<'b> {
     pub(super) fn from(bound: &'b [u8]) -> Self {
@@ -32,9 +28,12 @@ impl<'b> CodedTerms<'b> {
 
     /// Reads the next term: `shared` bytes of the one before, then `rest`. Returns it; `None` if it is before the bound. Requires: terms
     /// ascend.
-    pub(super) fn next(&mut self, shared: usize, rest: &[u8]) -> Result<Option<&[u8]>, SharesTooMuch> {
+    ///
+    /// # Errors
+    /// The term before is shorter than `shared`.
+    pub(super) fn next(&mut self, shared: usize, rest: &[u8]) -> Result<Option<&[u8]>, Damaged> {
         if shared > self.len {
-            return Err(SharesTooMuch);
+            return Err(Damaged);
         }
         self.len = shared + rest.len();
         if let Some(term) = &mut self.term {

@@ -117,6 +117,16 @@ fn split_bytes(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     Some((bytes.to_vec(), rest))
 }
 
+/// The bytes are not a leaf or node.
+#[derive(Debug)]
+pub(super) struct Damaged;
+
+impl From<ilion_codec::Error> for Damaged {
+    fn from(_: ilion_codec::Error) -> Self {
+        Self
+    }
+}
+
 /// The length of the common prefix of two terms.
 pub(super) fn common_len(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(a, b)| a == b).count()

@@ -9,11 +9,11 @@ use ilion_env::Env;
 use ilion_pages::PageBytes;
 use ilion_rows::ReadError;
 
-use super::coded_terms::{CodedTerms, SharesTooMuch};
+use super::coded_terms::CodedTerms;
 use super::lookup::TermRange;
 use super::numbers::Found;
 use super::postings::{BLOCK_NUMBERS, ListAt, block_len, decode_block};
-use super::tree::{Child, MAGIC, MANY, REST_LONG, REST_SHIFT, SHARED_LONG, Tail};
+use super::tree::{Child, Damaged, MAGIC, MANY, REST_LONG, REST_SHIFT, SHARED_LONG, Tail};
 use crate::Error;
 use crate::paged::{PagedFile, u64_at, unusable};
 
@@ -60,21 +60,6 @@ impl TermRows<'_> {
             Self::Block(_, count) => *count as u64,
             Self::List(list) => u64::from(list.count),
         }
-    }
-}
-
-/// The bytes are not a leaf or node.
-struct Damaged;
-
-impl From<ilion_codec::Error> for Damaged {
-    fn from(_: ilion_codec::Error) -> Self {
-        Self
-    }
-}
-
-impl From<SharesTooMuch> for Damaged {
-    fn from(_: SharesTooMuch) -> Self {
-        Self
     }
 }
 

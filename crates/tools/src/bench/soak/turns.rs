@@ -25,7 +25,7 @@ pub struct Turns {
     /// Operations per second; `None` is as many as possible.
     rate: Option<u64>,
     secs: u64,
-    /// When the first operation was taken: until then clients connect, which is not measured.
+    /// When the first operation was taken. Clients connect before, and that is not measured.
     began_nanos: OnceLock<u64>,
     next: AtomicU64,
     /// Number of rows: those loaded first, and those whose INSERT was given to a client.
