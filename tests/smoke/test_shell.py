@@ -204,8 +204,8 @@ def test_a_copy_that_was_killed_goes_on_where_it_stopped(ilion_cql, binary, node
     source, bad = tmp_path / "resumed.csv", tmp_path / "bad.csv"
     source.write_text("".join(f"{'x' if k % 1000 == 500 else k},value {k}\n" for k in range(rows)))
     table = f"{session.keyspace}.{name}"
-    # One request at a time, so that there is time to kill it.
-    copy = f"COPY {table} FROM '{source}' WITH ERRFILE = '{bad}' AND MAXREQUESTS = 1"
+    # One row at a time, so that there is time to kill it.
+    copy = f"COPY {table} FROM '{source}' WITH ERRFILE = '{bad}' AND MAXREQUESTS = 1 AND MAXBATCHSIZE = 1"
     kill_when_progress_is_kept(binary, node, copy, tmp_path / f"import_{session.keyspace}_{name}_resumed.csv.progress")
     written = session.execute(f"SELECT count(*) FROM {name}").one().count
     assert 0 < written < rows - 30

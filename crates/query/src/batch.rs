@@ -6,14 +6,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use ilion_cql::ast;
-use ilion_rows::{DecoratedKey, Mutation};
+use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 use ilion_types::CqlType;
 
 use crate::consistency::{check_condition, check_counter, check_write};
 use crate::context::{Execution, PlanContext};
 use crate::merge::data_len;
-use crate::partitions::{merge_partitions, partition_count};
+use crate::partitions::{key_count, merge_partitions, partition_count};
 use crate::protect::check_change;
 use crate::term::Term;
 use crate::views;
@@ -210,10 +210,14 @@ pub(crate) fn execute(
             .mutations(&member.execution, timestamp_micros, &mut mutations)?;
     }
     let mutations = merge_partitions(mutations);
-    check_size(&mutations, execution)?;
-    warn_of_kind(kind, &mutations, execution);
+    let partitions = partition_count(&mutations);
+    // Compat: a batch of one partition may have any size, and is as good as a logged one, since it is one write anyway.
+    if partitions > 1 {
+        check_size(&mutations, execution)?;
+        warn_of_kind(kind, &mutations, execution);
+    }
     let sizes = execution.query_options.batch_sizes.of(kind);
-    sizes.record(partition_count(&mutations) as u64);
+    sizes.record(partitions as u64);
     let write_type = match kind {
         BatchKind::Logged => WriteType::Batch,
         BatchKind::Unlogged | BatchKind::Counter => WriteType::UnloggedBatch,
@@ -228,11 +232,8 @@ pub(crate) fn execute(
     Ok(executed)
 }
 
-/// Refuses or warns of a large batch. Compat: a batch of one partition may have any size, since it is one write anyway.
+/// Refuses or warns of a large batch.
 fn check_size(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
-    if partition_count(mutations) < 2 {
-        return Ok(());
-    }
     let limits = execution.query_options;
     let size: usize = mutations.iter().map(|mutation| data_len(&mutation.update)).sum();
     if limits.batch_size_fail_bytes != 0 && size > limits.batch_size_fail_bytes {
@@ -250,9 +251,6 @@ fn check_size(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), E
 }
 
 fn warn_of_kind(kind: BatchKind, mutations: &[Mutation], execution: &Execution<'_>) {
-    if partition_count(mutations) < 2 {
-        return;
-    }
     if kind == BatchKind::Logged {
         let fleeting: Vec<&Mutation> = mutations
             .iter()
@@ -269,17 +267,17 @@ fn warn_of_kind(kind: BatchKind, mutations: &[Mutation], execution: &Execution<'
         }
         return;
     }
-    let keys: HashSet<&DecoratedKey> = mutations.iter().map(|mutation| &mutation.key).collect();
     let limits = execution
         .query_options
         .guardrails
         .unlogged_batch_across_partitions;
-    if limits.warn.is_some_and(|limit| keys.len() as u64 > limit) {
+    let keys = key_count(mutations);
+    if limits.warn.is_some_and(|limit| keys as u64 > limit) {
         let names = table_names(mutations);
         execution.warn(format!(
             "Unlogged batch covering {} partitions detected against table{} [{names}]. You should use a logged batch \
              for atomicity, or asynchronous writes for performance.",
-            keys.len(),
+            keys,
             plural(&names)
         ));
     }

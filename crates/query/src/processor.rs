@@ -381,13 +381,10 @@ impl QueryProcessor {
     ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         trace::note(|| format!("Preparing {} statements", statements.len()));
-        let planned = statements
-            .iter()
-            .map(|(statement, _)| self.member_of_batch(statement, keyspace))
-            .collect::<Result<Vec<_>, _>>()?;
-        planned
-            .iter()
-            .try_for_each(|planned| self.admit(client, planned))?;
+        let planned = self.members_of_batch(statements, keyspace)?;
+        for same in planned.chunk_by(Arc::ptr_eq) {
+            self.admit(client, &same[0])?;
+        }
         let masked: Vec<Resource> = planned
             .iter()
             .flat_map(|planned| planned.masked.clone())
@@ -452,15 +449,26 @@ impl QueryProcessor {
         Ok(executed)
     }
 
-    fn member_of_batch(
+    /// The plans of the members. Often they are the same prepared statement, which is looked up once.
+    fn members_of_batch(
         &self,
-        statement: &BatchStatement,
+        statements: &[(BatchStatement, Values)],
         keyspace: Option<&str>,
-    ) -> Result<Arc<Planned>, Error> {
-        match statement {
-            BatchStatement::Text(text) => self.planned(text, keyspace),
-            BatchStatement::Prepared(prepared) => Ok(self.current(prepared)?.planned.clone()),
+    ) -> Result<Vec<Arc<Planned>>, Error> {
+        let is_same =
+            |left: &(BatchStatement, Values), right: &(BatchStatement, Values)| match (&left.0, &right.0) {
+                (BatchStatement::Prepared(left), BatchStatement::Prepared(right)) => Arc::ptr_eq(left, right),
+                _ => false,
+            };
+        let mut planned = Vec::with_capacity(statements.len());
+        for same in statements.chunk_by(is_same) {
+            let plan = match &same[0].0 {
+                BatchStatement::Text(text) => self.planned(text, keyspace)?,
+                BatchStatement::Prepared(prepared) => self.current(prepared)?.planned.clone(),
+            };
+            planned.extend(std::iter::repeat_n(plan, same.len()));
         }
+        Ok(planned)
     }
 
     /// The statement planned against the current schema; an older plan in the cache is replaced.

@@ -185,7 +185,7 @@ impl Requests {
         for statement in &batch.statements {
             let source = match &statement.source {
                 StatementSource::Text(text) => BatchStatement::Text(text.clone()),
-                StatementSource::Prepared(id) => match self.statements.prepared(id) {
+                StatementSource::Prepared(id) => match self.member_of_batch(id, statements.last()) {
                     Some(prepared) => BatchStatement::Prepared(prepared),
                     None => {
                         forgotten.get_or_insert(unprepared(id));
@@ -237,6 +237,14 @@ impl Requests {
         Subject::Batch {
             kind: kind.prefix(),
             members: Shape::members_of_batch(shapes),
+        }
+    }
+
+    /// A prepared statement; the one before it in the batch is often the same.
+    fn member_of_batch(&self, id: &[u8], last: Option<&(BatchStatement, Values)>) -> Option<Arc<Prepared>> {
+        match last {
+            Some((BatchStatement::Prepared(last), _)) if last.id == *id => Some(last.clone()),
+            _ => self.statements.prepared(id),
         }
     }
 

@@ -26,10 +26,11 @@ pub(crate) mod statement;
 
 use std::path::PathBuf;
 
+use ilion_protocol::ColumnSpec;
 use ilion_types::quote_name;
 
 use crate::paths::expand;
-use crate::session::Failure;
+use crate::session::{Failure, Packing};
 use crate::shell::Shell;
 use options::{FileFormat, Options};
 use progress::ProgressFile;
@@ -40,6 +41,8 @@ struct Named {
     keyspace: String,
     table: String,
     columns: Vec<String>,
+    /// The columns of the primary key.
+    key: Vec<String>,
 }
 
 impl Named {
@@ -52,6 +55,19 @@ impl Named {
     fn error_file(&self, options: &Options) -> PathBuf {
         let path = options.error_file.clone();
         expand(&path.unwrap_or_else(|| format!("import_{}_{}.err", self.keyspace, self.table)))
+    }
+
+    /// How rows with values for these markers are sent.
+    fn packing(&self, markers: &[ColumnSpec], options: &Options) -> Packing {
+        let place = |name: &String| markers.iter().position(|marker| *marker.name == **name);
+        let key = self.key.iter().filter_map(place);
+        Packing {
+            requests_max: options.requests_max,
+            rows_max: options.batch_rows_max,
+            key: key
+                .map(|place| (place, markers[place].cql_type.clone()))
+                .collect(),
+        }
     }
 
     /// The columns as CQL.
@@ -131,9 +147,10 @@ impl Shell<'_> {
     fn resolve(&mut self, copy: &Copy) -> Result<Named, String> {
         let keyspace = copy.keyspace.clone().or_else(|| self.keyspace.clone());
         let keyspace = keyspace.ok_or("Not in any keyspace.")?;
-        let known = self
+        let (key, others) = self
             .columns_of(&keyspace, &copy.table)
             .map_err(|failure| failure.to_string())?;
+        let known = [key.as_slice(), &others].concat();
         if known.is_empty() {
             return Err(format!("There is no table {keyspace}.{}.", copy.table));
         }
@@ -148,11 +165,12 @@ impl Shell<'_> {
             } else {
                 copy.columns.clone()
             },
+            key,
         })
     }
 
-    /// The names of the columns. Compat: the primary key first, then the others by name.
-    fn columns_of(&mut self, keyspace: &str, table: &str) -> Result<Vec<String>, Failure> {
+    /// The names of the columns of the primary key, and of the others by name.
+    fn columns_of(&mut self, keyspace: &str, table: &str) -> Result<(Vec<String>, Vec<String>), Failure> {
         let literal = |name: &str| name.replace('\'', "''");
         let filter = format!(
             "keyspace_name = '{}' AND table_name = '{}'",
@@ -167,26 +185,16 @@ impl Shell<'_> {
                 ))?;
             }
         }
+        let text = |row: &[String], index: usize| row.get(index).map_or("", String::as_str).to_owned();
         let rank = |row: &Vec<String>| {
-            let text = |index: usize| row.get(index).map_or("", String::as_str);
-            let kind = match text(1) {
-                "partition_key" => 0,
-                "clustering" => 1,
-                _ => 2,
-            };
-            let position = if kind < 2 {
-                text(2).parse::<i32>().unwrap_or_default()
-            } else {
-                0
-            };
-            (kind, position)
+            let position = text(row, 2).parse::<i32>().unwrap_or_default();
+            (text(row, 1) == "clustering", position)
         };
-        // Rows come by name, and the sort keeps the order of equals.
-        rows.sort_by_key(rank);
-        Ok(rows
-            .into_iter()
-            .filter_map(|row| row.into_iter().next())
-            .collect())
+        let is_of_key = |row: &Vec<String>| matches!(text(row, 1).as_str(), "partition_key" | "clustering");
+        let (mut key, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_of_key);
+        key.sort_by_key(rank);
+        let names = |rows: Vec<Vec<String>>| rows.iter().map(|row| text(row, 0)).collect();
+        Ok((names(key), names(others)))
     }
 }
 

@@ -36,8 +36,10 @@ impl Dialect {
     };
 
     /// Fields as a line, with its end.
-    pub fn line<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
-        let mut line = String::new();
+    pub fn line<'a>(&self, fields: impl Iterator<Item = &'a str> + Clone) -> String {
+        // The fields, their separators, two quotes and the end.
+        let most = fields.clone().map(|field| field.len() + 1).sum::<usize>() + 2;
+        let mut line = String::with_capacity(most);
         for (index, field) in fields.enumerate() {
             if index > 0 {
                 line.push(char::from(self.delimiter));
@@ -53,11 +55,12 @@ impl Dialect {
     }
 
     fn push(&self, field: &str, line: &mut String) {
-        let [delimiter, quote, escape] = [self.delimiter, self.quote, self.escape].map(char::from);
-        if !field.contains([delimiter, quote, escape, '\n', '\r']) {
+        let special = [self.delimiter, self.quote, self.escape, b'\n', b'\r'];
+        if !field.bytes().any(|byte| special.contains(&byte)) {
             line.push_str(field);
             return;
         }
+        let [quote, escape] = [self.quote, self.escape].map(char::from);
         line.push(quote);
         for character in field.chars() {
             if character == quote || character == escape {
@@ -88,6 +91,8 @@ pub struct Record {
 pub struct Reader<R> {
     input: BufReader<R>,
     dialect: Dialect,
+    /// By byte: true for the characters of the dialect and for the end of a line.
+    may_have_meaning: [bool; 256],
     place: Place,
 }
 
@@ -126,9 +131,14 @@ enum State {
 impl<R: Read> Reader<R> {
     /// A reader of a text from a place on; the input begins there.
     pub fn new(dialect: Dialect, input: R, place: Place) -> Self {
+        let mut may_have_meaning = [false; 256];
+        for byte in [dialect.delimiter, dialect.quote, dialect.escape, b'\n'] {
+            may_have_meaning[usize::from(byte)] = true;
+        }
         Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input),
             dialect,
+            may_have_meaning,
             place,
         }
     }
@@ -168,7 +178,20 @@ impl<R: Read> Reader<R> {
             }
             let mut used = 0;
             let mut has_ended = false;
-            for &byte in buffer {
+            while let Some(&byte) = buffer.get(used) {
+                let ordinary = match state {
+                    State::EscapedPlain | State::EscapedQuoted => 0,
+                    _ => ordinary_len(&self.may_have_meaning, &buffer[used..]),
+                };
+                if ordinary > 0 {
+                    field.extend_from_slice(&buffer[used..used + ordinary]);
+                    used += ordinary;
+                    state = match state {
+                        State::Quoted => State::Quoted,
+                        _ => State::Plain,
+                    };
+                    continue;
+                }
                 used += 1;
                 self.place.line += u64::from(byte == b'\n');
                 if byte == b'\n' && matches!(state, State::Start | State::Plain | State::QuoteInQuoted) {
@@ -201,6 +224,12 @@ impl<R: Read> Reader<R> {
         record.fields.push(field);
         Ok(Some(record))
     }
+}
+
+/// The number of bytes before the next one that can have a meaning.
+fn ordinary_len(may_have_meaning: &[bool; 256], bytes: &[u8]) -> usize {
+    let next = bytes.iter().position(|byte| may_have_meaning[usize::from(*byte)]);
+    next.unwrap_or(bytes.len())
 }
 
 /// Takes a byte that does not end the record.
@@ -268,6 +297,43 @@ mod tests {
                     [[field]],
                     "{field:?}"
                 );
+            }
+        }
+    }
+
+    /// Gives one byte at a time, so that each is taken by itself.
+    struct Bytewise<'t>(&'t [u8]);
+
+    impl Read for Bytewise<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else {
+                return Ok(0);
+            };
+            buffer[0] = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn all_short_texts_are_read_as_they_are_byte_by_byte() {
+        const ALPHABET: &[u8] = b"a,\"\\\n\r";
+        const LEN: u32 = 6;
+        let count = ALPHABET.len().pow(LEN);
+        for number in 0..count {
+            let places = (0..LEN).map(|place| number / ALPHABET.len().pow(place) % ALPHABET.len());
+            let text: Vec<u8> = places.map(|place| ALPHABET[place]).collect();
+            for dialect in [CQLSH, Dialect::COMMON] {
+                let mut whole = Reader::new(dialect, &text[..], Place::START);
+                let mut bytewise = Reader::new(dialect, Bytewise(&text), Place::START);
+                loop {
+                    let record = whole.next().unwrap();
+                    assert_eq!(record, bytewise.next().unwrap(), "{text:?}");
+                    assert_eq!(whole.place(), bytewise.place(), "{text:?}");
+                    if record.is_none() {
+                        break;
+                    }
+                }
             }
         }
     }

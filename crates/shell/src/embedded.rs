@@ -8,12 +8,14 @@ use ilion_env::Env;
 use ilion_node::{Counted, Node, OpenError, SchemaListener as _};
 use ilion_protocol::{ColumnSpec, Rows, RowsMetadata};
 use ilion_query::{
-    ClientState, Consistency, ExecuteOptions, Executed, Outcome, Prepared, ResultSet, Value, Values,
+    BatchKind, BatchStatement, ClientState, Consistency, ExecuteOptions, Executed, Outcome, Prepared,
+    ResultSet, Value, Values,
 };
 use ilion_server::error_response;
 use ilion_settings::Settings;
 
-use crate::session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget};
+use crate::row_batches::RowBatches;
+use crate::session::{Answer, Body, Failure, How, Packing, RowFeed, Session, SessionTarget, WriteRow};
 
 /// A session on a data directory.
 pub struct Embedded {
@@ -65,6 +67,31 @@ impl Embedded {
     ) -> Result<Executed, ilion_query::Error> {
         let executed = self.node.processor().query(&mut self.client, cql, options)?;
         self.until_durable(executed)
+    }
+
+    /// Executes a prepared INSERT for rows, without waiting until they are durable.
+    fn write(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        how: &How,
+        rows: &[WriteRow],
+    ) -> Result<Executed, ilion_query::Error> {
+        let options = ExecuteOptions {
+            consistency: Consistency(how.consistency.number()),
+            ..ExecuteOptions::default()
+        };
+        let processor = self.node.processor();
+        match rows {
+            [row] => {
+                let values = values(row);
+                processor.execute(&mut self.client, prepared, &ExecuteOptions { values, ..options })
+            }
+            rows => {
+                let statement = |row| (BatchStatement::Prepared(prepared.clone()), values(row));
+                let statements = rows.iter().map(statement).collect();
+                processor.batch(&mut self.client, BatchKind::Unlogged, statements, &options)
+            }
+        }
     }
 
     fn until_durable(&self, executed: Executed) -> Result<Executed, ilion_query::Error> {
@@ -119,38 +146,27 @@ impl Session for Embedded {
         Ok(columns)
     }
 
-    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+    fn write_rows(&mut self, how: &How, packing: &Packing, rows: &mut dyn RowFeed) -> Result<(), Failure> {
         let prepared = self
             .prepared
             .clone()
             .ok_or(Failure::Impossible("nothing was prepared"))?;
+        let mut batches = RowBatches::new(rows, packing);
         loop {
-            let mut waiting = Vec::with_capacity(in_flight);
-            while waiting.len() < in_flight
-                && let Some(row) = rows.next()
+            let mut waiting = Vec::with_capacity(packing.requests_max);
+            while waiting.len() < packing.requests_max
+                && let Some(batch) = batches.next()
             {
-                let value = |bytes: &Option<Vec<u8>>| match bytes {
-                    Some(bytes) => Value::Bytes(bytes.clone().into()),
-                    None => Value::Null,
-                };
-                let options = ExecuteOptions {
-                    values: Values::Positional(row.values.iter().map(value).collect()),
-                    consistency: Consistency(how.consistency.number()),
-                    ..ExecuteOptions::default()
-                };
-                let executed = self
-                    .node
-                    .processor()
-                    .execute(&mut self.client, &prepared, &options);
-                waiting.push((row, executed));
+                let executed = self.write(&prepared, how, &batch);
+                waiting.push((batch, executed));
             }
             if waiting.is_empty() {
                 return Ok(());
             }
             // The log is synced once for all of these rows.
-            for (row, executed) in waiting {
+            for (batch, executed) in waiting {
                 let durable = executed.and_then(|executed| self.until_durable(executed));
-                rows.done(row, durable.map(drop).map_err(refused));
+                batches.done(batch, durable.map(drop).map_err(refused));
             }
         }
     }
@@ -164,6 +180,14 @@ impl Session for Embedded {
     fn target(&self) -> SessionTarget {
         SessionTarget::Directory(self.directory.clone())
     }
+}
+
+fn values(row: &WriteRow) -> Values {
+    let value = |bytes: &Option<Vec<u8>>| match bytes {
+        Some(bytes) => Value::Bytes(bytes.clone().into()),
+        None => Value::Null,
+    };
+    Values::Positional(row.values.iter().map(value).collect())
 }
 
 /// The failure that a server would report for this error.

@@ -2,31 +2,33 @@
 
 use ilion_client::{Connection, request_frame};
 use ilion_protocol::{
-    Execute, Prepared, QueryParams, Request, Response, ResponseFrame, Value, Values, encode_request,
+    Batch, BatchKind, BatchStatement, Execute, Prepared, QueryParams, Request, Response, ResponseFrame,
+    StatementSource, Value, Values, encode_request,
 };
 
-use crate::session::{Failure, How, RowFeed, WriteRow};
+use crate::row_batches::RowBatches;
+use crate::session::{Failure, How, WriteRow};
 
 /// About this many bytes of requests are sent with one system call.
 const SEND_BYTES: usize = 64 << 10;
 
 /// The rows whose answers are awaited, by the streams of their requests.
 pub struct Flight {
-    rows: Vec<Option<WriteRow>>,
+    batches: Vec<Option<Vec<WriteRow>>>,
     free: Vec<i16>,
 }
 
 impl Flight {
-    /// A flight with room for this many rows; at most as many as there are streams.
-    pub fn new(in_flight: usize) -> Self {
-        let streams = i16::try_from(in_flight.max(1)).unwrap_or(i16::MAX);
+    /// A flight with room for this many requests; at most as many as there are streams.
+    pub fn new(requests_max: usize) -> Self {
+        let streams = i16::try_from(requests_max.max(1)).unwrap_or(i16::MAX);
         Self {
-            rows: (0..streams).map(|_| None).collect(),
+            batches: (0..streams).map(|_| None).collect(),
             free: (0..streams).collect(),
         }
     }
 
-    /// Executes the prepared statement for all rows of a feed.
+    /// Executes the prepared statement for all rows.
     ///
     /// # Errors
     /// The connection broke.
@@ -35,37 +37,32 @@ impl Flight {
         connection: &mut Connection,
         prepared: &Prepared,
         how: &How,
-        rows: &mut dyn RowFeed,
+        rows: &mut RowBatches<'_>,
     ) -> Result<(), Failure> {
         let lost = |error: anyhow::Error| Failure::Lost(format!("{error:#}"));
-        let mut has_more = true;
         loop {
-            while has_more && connection.output.len() < SEND_BYTES {
+            while connection.output.len() < SEND_BYTES {
                 let Some(stream) = self.free.pop() else {
                     break;
                 };
-                let Some(row) = rows.next() else {
+                let Some(batch) = rows.next() else {
                     self.free.push(stream);
-                    has_more = false;
                     break;
                 };
-                let request = request_frame(connection.version(), stream, execute(prepared, how, &row));
+                let request = request_frame(connection.version(), stream, request(prepared, how, &batch));
                 match encode_request(&mut connection.output, &request, None) {
-                    Ok(()) => self.rows[usize::from(stream.unsigned_abs())] = Some(row),
+                    Ok(()) => self.batches[usize::from(stream.unsigned_abs())] = Some(batch),
                     Err(error) => {
                         self.free.push(stream);
-                        rows.done(row, Err(Failure::Lost(error.to_string())));
+                        rows.done(batch, Err(Failure::Lost(error.to_string())));
                     }
                 }
             }
             if !connection.output.is_empty() {
                 connection.send().map_err(lost)?;
             }
-            if self.free.len() == self.rows.len() {
-                if !has_more {
-                    return Ok(());
-                }
-                continue;
+            if self.free.len() == self.batches.len() {
+                return Ok(());
             }
             connection.receive().map_err(lost)?;
             while let Some(frame) = connection.next_frame().map_err(lost)? {
@@ -76,12 +73,12 @@ impl Flight {
         }
     }
 
-    /// Gives a row back with its outcome.
-    fn land(&mut self, answer: ResponseFrame, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+    /// Gives the rows of a request back with their outcome.
+    fn land(&mut self, answer: ResponseFrame, rows: &mut RowBatches<'_>) -> Result<(), Failure> {
         let slot = usize::try_from(answer.stream)
             .ok()
-            .and_then(|slot| self.rows.get_mut(slot));
-        let Some(row) = slot.and_then(Option::take) else {
+            .and_then(|slot| self.batches.get_mut(slot));
+        let Some(batch) = slot.and_then(Option::take) else {
             let stream = answer.stream;
             return Err(Failure::Lost(format!(
                 "the server answered stream {stream}, on which nothing was asked"
@@ -92,32 +89,47 @@ impl Flight {
             Response::Error(error) => Err(Failure::Refused(Box::new(error))),
             _ => Ok(()),
         };
-        rows.done(row, outcome);
+        rows.done(batch, outcome);
         Ok(())
     }
 
-    /// Gives back all rows whose answers will not come.
-    pub fn give_up(&mut self, rows: &mut dyn RowFeed) {
-        for row in self.rows.iter_mut().filter_map(Option::take) {
-            rows.lost(row);
-        }
+    /// The rows of all requests whose answers will not come.
+    pub fn under_way(&mut self) -> impl Iterator<Item = Vec<WriteRow>> {
+        self.batches.iter_mut().filter_map(Option::take)
     }
 }
 
-fn execute(prepared: &Prepared, how: &How, row: &WriteRow) -> Request {
-    let values: Values = row
-        .values
-        .iter()
-        .map(|bytes| bytes.as_deref().map_or(Value::Null, Value::Bytes))
-        .collect();
-    Request::Execute(Execute {
-        id: prepared.id.clone(),
-        result_metadata_id: prepared.result_metadata_id.clone(),
-        params: QueryParams {
+fn request(prepared: &Prepared, how: &How, batch: &[WriteRow]) -> Request {
+    match batch {
+        [row] => Request::Execute(Execute {
+            id: prepared.id.clone(),
+            result_metadata_id: prepared.result_metadata_id.clone(),
+            params: QueryParams {
+                consistency: how.consistency,
+                values: values(row),
+                skip_metadata: true,
+                ..QueryParams::default()
+            },
+        }),
+        rows => Request::Batch(Batch {
+            kind: BatchKind::Unlogged,
+            statements: rows.iter().map(|row| statement(prepared, row)).collect(),
             consistency: how.consistency,
-            values,
-            skip_metadata: true,
-            ..QueryParams::default()
-        },
-    })
+            ..Batch::default()
+        }),
+    }
+}
+
+fn statement(prepared: &Prepared, row: &WriteRow) -> BatchStatement {
+    BatchStatement {
+        source: StatementSource::Prepared(prepared.id.clone()),
+        values: values(row),
+    }
+}
+
+fn values(row: &WriteRow) -> Values {
+    let values = row.values.iter();
+    values
+        .map(|bytes| bytes.as_deref().map_or(Value::Null, Value::Bytes))
+        .collect()
 }

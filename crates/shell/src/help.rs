@@ -19,7 +19,7 @@ const TOPICS: [(&str, &str); 15] = [
         "COPY",
         "COPY [keyspace.]table [(column, ..)] TO 'file' | STDOUT [WITH option = value AND ..];\n\
          COPY [keyspace.]table [(column, ..)] FROM 'file' [WITH option = value AND ..];\n\
-         Both: HEADER, DELIMITER, QUOTE, ESCAPE, NULL, RESUME, FORMAT. TO: PAGESIZE. FROM: SKIPROWS, MAXROWS, MAXPARSEERRORS, ERRFILE, TTL, MAXREQUESTS",
+         Both: HEADER, DELIMITER, QUOTE, ESCAPE, NULL, RESUME, FORMAT. TO: PAGESIZE. FROM: SKIPROWS, MAXROWS, MAXPARSEERRORS, ERRFILE, TTL, MAXREQUESTS, MAXBATCHSIZE",
     ),
     (
         "DESCRIBE",

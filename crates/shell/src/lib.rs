@@ -9,7 +9,7 @@
 //! | `args`, `run` | the command line, and the shell as a program |
 //! | `session`, `remote`, `embedded` | where statements are executed |
 //! | `sstables`, `read_only` | a folder of SSTables with a schema; a session that only reads |
-//! | `flight` | many writes under way on one connection |
+//! | `row_batches`, `flight` | rows to write as requests of several rows; many of them under way on one connection |
 //! | `script` | scripts to statements |
 //! | `shell`, `answers` | executing scripts; executing a statement and printing its answer page by page |
 //! | `command`, `run_command`, `help` | the commands of the shell itself |
@@ -50,6 +50,7 @@ mod paths;
 mod quotes;
 mod read_only;
 mod remote;
+mod row_batches;
 mod run;
 mod run_command;
 mod script;
@@ -66,6 +67,6 @@ pub use output::Output;
 pub use read_only::ReadOnly;
 pub use remote::Remote;
 pub use run::{Ended, run};
-pub use session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget, WriteRow};
+pub use session::{Answer, Body, Failure, How, Packing, RowFeed, Session, SessionTarget, WriteRow};
 pub use shell::{Flow, PAGE_ROWS, Shell, ShellSettings};
 pub use sstables::{SSTables, open_sstables};

@@ -4,7 +4,7 @@ use ilion_cql::ast::Statement;
 use ilion_cql::parse;
 use ilion_protocol::ColumnSpec;
 
-use crate::session::{Answer, Failure, How, RowFeed, Session, SessionTarget};
+use crate::session::{Answer, Failure, How, Packing, RowFeed, Session, SessionTarget};
 
 const REFUSED: &str = "SSTables are opened for reading only: SELECT, EXPLAIN, DESCRIBE, LIST and USE are possible. \
                        ilion cql --data DIR writes to a data directory.";
@@ -82,7 +82,7 @@ impl<S: Session> Session for ReadOnly<S> {
         Err(Failure::Impossible(REFUSED))
     }
 
-    fn write_rows(&mut self, _how: &How, _in_flight: usize, _rows: &mut dyn RowFeed) -> Result<(), Failure> {
+    fn write_rows(&mut self, _how: &How, _packing: &Packing, _rows: &mut dyn RowFeed) -> Result<(), Failure> {
         Err(Failure::Impossible(REFUSED))
     }
 

@@ -7,7 +7,8 @@ use ilion_protocol::{
 };
 
 use crate::flight::Flight;
-use crate::session::{Answer, Body, Failure, How, RowFeed, Session, SessionTarget};
+use crate::row_batches::RowBatches;
+use crate::session::{Answer, Body, Failure, How, Packing, RowFeed, Session, SessionTarget};
 
 /// A session on a server. If its connection breaks, the next statement opens another one.
 pub struct Remote {
@@ -92,16 +93,17 @@ impl Session for Remote {
         Ok(columns)
     }
 
-    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+    fn write_rows(&mut self, how: &How, packing: &Packing, rows: &mut dyn RowFeed) -> Result<(), Failure> {
         let prepared = match &self.prepared {
             Some(prepared) => prepared.clone(),
             None => return Err(Failure::Impossible("nothing was prepared")),
         };
-        let mut flight = Flight::new(in_flight);
-        let outcome = flight.run(self.connection()?, &prepared, how, rows);
+        let mut flight = Flight::new(packing.requests_max);
+        let mut batches = RowBatches::new(rows, packing);
+        let outcome = flight.run(self.connection()?, &prepared, how, &mut batches);
         if outcome.is_err() {
             self.connection = None;
-            flight.give_up(rows);
+            batches.give_up(flight.under_way());
         }
         outcome
     }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use ilion_protocol::{ColumnSpec, Consistency, ErrorResponse, Rows};
+use ilion_types::CqlType;
 use uuid::Uuid;
 
 /// The circumstances of an execution.
@@ -84,6 +85,17 @@ pub struct WriteRow {
     pub number: u64,
 }
 
+/// How the rows of a feed are sent.
+#[derive(Clone, Debug)]
+pub struct Packing {
+    /// Requests that are under way at once.
+    pub requests_max: usize,
+    /// Rows in a request.
+    pub rows_max: usize,
+    /// The columns of the primary key: the place among the values of a row, and the type.
+    pub key: Vec<(usize, CqlType)>,
+}
+
 /// Rows to write, one after another, and what became of them.
 pub trait RowFeed {
     /// The next row; `None` at the end.
@@ -110,12 +122,12 @@ pub trait Session {
     /// See [`Failure`].
     fn prepare(&mut self, cql: &str) -> Result<Vec<ColumnSpec>, Failure>;
 
-    /// Executes the INSERT that was prepared last, for each row of a feed, up to `in_flight` at a time. Every row that was taken from the
-    /// feed is given back with its outcome.
+    /// Executes the INSERT that was prepared last, for each row of a feed. Every row that was taken from the feed is given back with its
+    /// outcome.
     ///
     /// # Errors
     /// The connection broke, or nothing was prepared. The rest of the feed is not taken.
-    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure>;
+    fn write_rows(&mut self, how: &How, packing: &Packing, rows: &mut dyn RowFeed) -> Result<(), Failure>;
 
     /// Continues as another role.
     ///

@@ -12,8 +12,8 @@ use ilion_env::{Env, MemEnv};
 use ilion_protocol::ColumnSpec;
 use ilion_settings::Settings;
 use ilion_shell::{
-    Answer, Embedded, Failure, Format, How, Output, RowFeed, Session, SessionTarget, Shell, ShellSettings,
-    WriteRow,
+    Answer, Embedded, Failure, Format, How, Output, Packing, RowFeed, Session, SessionTarget, Shell,
+    ShellSettings, WriteRow,
 };
 
 const ROWS: u64 = 5000;
@@ -63,10 +63,10 @@ impl Session for Fragile {
         self.inner.prepare(cql)
     }
 
-    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+    fn write_rows(&mut self, how: &How, packing: &Packing, rows: &mut dyn RowFeed) -> Result<(), Failure> {
         let left = self.left.get();
         let mut first = First { rows, left };
-        self.inner.write_rows(how, in_flight, &mut first)?;
+        self.inner.write_rows(how, packing, &mut first)?;
         if left == u64::MAX {
             return Ok(());
         }

@@ -45,24 +45,40 @@ pub fn print_timestamp(millis: i64, separator: char, out: &mut String) {
     print_day(millis.div_euclid(MILLIS_PER_DAY), out);
     let millis = millis.rem_euclid(MILLIS_PER_DAY);
     let seconds = millis / 1000;
-    let _ = write!(
-        out,
-        "{separator}{:02}:{:02}:{:02}.{:03}Z",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60,
-        millis % 1000
-    );
+    out.push(separator);
+    push_padded(seconds / 3600, 2, out);
+    out.push(':');
+    push_padded(seconds / 60 % 60, 2, out);
+    out.push(':');
+    push_padded(seconds % 60, 2, out);
+    out.push('.');
+    push_padded(millis % 1000, 3, out);
+    out.push('Z');
+}
+
+/// Appends the last digits of a number that is not negative.
+fn push_padded(number: i64, width: u32, out: &mut String) {
+    for place in (0..width).rev() {
+        let digit = number / 10_i64.pow(place) % 10;
+        out.push(char::from(b'0' + digit.to_le_bytes()[0]));
+    }
 }
 
 fn print_day(day: i64, out: &mut String) {
     let (year, month, day) = civil_from_days(day);
-    let sign = match year {
-        10_000.. => "+",
-        ..0 => "-",
-        _ => "",
-    };
-    let _ = write!(out, "{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs());
+    match year {
+        10_000.. => {
+            let _ = write!(out, "+{year}");
+        }
+        ..0 => {
+            let _ = write!(out, "-{:04}", year.unsigned_abs());
+        }
+        _ => push_padded(year, 4, out),
+    }
+    out.push('-');
+    push_padded(month, 2, out);
+    out.push('-');
+    push_padded(day, 2, out);
 }
 
 /// Parses a date: `yyyy-mm-dd`, or the raw day number.

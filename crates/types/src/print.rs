@@ -61,9 +61,10 @@ impl CqlType {
                 Ok(())
             }
             Self::Boolean => write!(out, "{}", bytes.first().is_some_and(|byte| *byte != 0)),
-            Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt | Self::Counter | Self::Varint => {
-                write!(out, "{}", decode_varint(bytes))
+            Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt | Self::Counter => {
+                write!(out, "{}", signed(bytes))
             }
+            Self::Varint => write!(out, "{}", decode_varint(bytes)),
             Self::Decimal => write_parsed(out, Decimal::decode(bytes)),
             Self::Duration => write_parsed(out, Duration::decode(bytes)),
             Self::Inet => {
@@ -229,6 +230,12 @@ fn write_parsed<T: std::fmt::Display>(out: &mut String, parsed: Result<T, Error>
 /// Returns up to eight bytes as a number.
 fn bits(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |bits, byte| (bits << 8) | u64::from(*byte))
+}
+
+/// A big-endian integer of one to eight bytes.
+fn signed(bytes: &[u8]) -> i64 {
+    let unused_bits = 64 - 8 * bytes.len().clamp(1, 8);
+    (bits(bytes) << unused_bits).cast_signed() >> unused_bits
 }
 
 fn print_inet(bytes: &[u8], out: &mut String) {

@@ -19,10 +19,17 @@ pub fn print(cql_type: &CqlType, bytes: &[u8]) -> Result<String, Error> {
     match cql_type {
         CqlType::Blob | CqlType::Custom(_) => Ok(format!("0x{}", hex::print(bytes))),
         // Compat: cqlsh reads this form.
-        CqlType::Timestamp => Ok(cql_type
-            .print_plain(bytes)?
-            .replace('T', " ")
-            .replace('Z', "+0000")),
+        CqlType::Timestamp => {
+            let mut text = cql_type.print_plain(bytes)?;
+            if let Some(at) = text.find('T') {
+                text.replace_range(at..=at, " ");
+            }
+            if text.ends_with('Z') {
+                text.pop();
+                text.push_str("+0000");
+            }
+            Ok(text)
+        }
         CqlType::Boolean => Ok(if cql_type.print_plain(bytes)? == "true" {
             "True"
         } else {

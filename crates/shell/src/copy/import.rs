@@ -83,12 +83,13 @@ impl Shell<'_> {
             is_traced: false,
             ..self.settings.how.clone()
         };
+        let packing = named.packing(&columns, options);
         let ready = match begun {
             Some(_) => Ok(()),
             None => records.begin(named),
         };
         let outcome = match ready {
-            Ok(()) => self.session.write_rows(&how, options.in_flight, &mut records),
+            Ok(()) => self.session.write_rows(&how, &packing, &mut records),
             Err(problem) => {
                 drop(records);
                 return self.complain(&problem);

@@ -75,7 +75,9 @@ impl Shell<'_> {
             is_traced: false,
             ..self.settings.how.clone()
         };
-        let outcome = self.session.write_rows(&how, options.in_flight, &mut records);
+        let outcome = self
+            .session
+            .write_rows(&how, &named.packing(columns, options), &mut records);
         let Records { report, end, bar, .. } = records;
         drop(bar);
         let nanos = self.env.monotonic_nanos() - started;

@@ -40,8 +40,10 @@ pub struct Options {
     pub null: String,
     /// PAGESIZE: rows that are read at once.
     pub page_rows: u32,
-    /// MAXREQUESTS: rows whose writes are under way at once.
-    pub in_flight: usize,
+    /// MAXREQUESTS: requests that are under way at once.
+    pub requests_max: usize,
+    /// MAXBATCHSIZE: rows that are written with one request.
+    pub batch_rows_max: usize,
     /// SKIPROWS
     pub skipped_rows: u64,
     /// MAXROWS
@@ -69,7 +71,9 @@ impl Default for Options {
             },
             null: String::new(),
             page_rows: 1000,
-            in_flight: 256,
+            requests_max: 256,
+            // Compat: 20 in cqlsh, whose batches are of one partition. Cassandra warns of unlogged batches of more than ten.
+            batch_rows_max: 10,
             skipped_rows: 0,
             rows_max: None,
             failures_max: Some(1000),
@@ -84,12 +88,11 @@ impl Default for Options {
 const OF_CSV: [&str; 2] = ["HEADER", "RESUME"];
 
 /// Options of cqlsh that set how its processes work. They are refused.
-const MEANINGLESS: [&str; 14] = [
+const MEANINGLESS: [&str; 13] = [
     "CHUNKSIZE",
     "CONFIGFILE",
     "INGESTRATE",
     "MAXATTEMPTS",
-    "MAXBATCHSIZE",
     "MAXINFLIGHTMESSAGES",
     "MAXOUTPUTSIZE",
     "MAXPENDINGCHUNKS",
@@ -121,7 +124,10 @@ impl Options {
             ("RESUME", _) => self.is_resumed = parse_bool(name, value)?,
             ("NULL", _) => value.clone_into(&mut self.null),
             ("PAGESIZE", false) => self.page_rows = parse_number(name, value, 1)?,
-            ("MAXREQUESTS", true) => self.in_flight = parse_number::<u16>(name, value, 1)?.min(32_767).into(),
+            ("MAXREQUESTS", true) => {
+                self.requests_max = parse_number::<u16>(name, value, 1)?.min(32_767).into()
+            }
+            ("MAXBATCHSIZE", true) => self.batch_rows_max = parse_number::<u16>(name, value, 1)?.into(),
             ("SKIPROWS", true) => self.skipped_rows = parse_number(name, value, 0)?,
             ("MAXROWS", true) => self.rows_max = parse_limit(name, value)?,
             ("MAXPARSEERRORS" | "MAXINSERTERRORS", true) => self.failures_max = parse_limit(name, value)?,
