@@ -1,7 +1,8 @@
 //! [`Embedded`]: a session on a data directory, in this process. There is no login: a user who may read the files may read everything.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::{iter, thread};
 
 use ilion_codec::Reader;
 use ilion_env::Env;
@@ -16,6 +17,11 @@ use ilion_settings::Settings;
 
 use crate::row_batches::RowBatches;
 use crate::session::{Answer, Body, Failure, How, Packing, RowFeed, Session, SessionTarget, WriteRow};
+
+/// The rows of a request and their outcome.
+type Written = (Vec<WriteRow>, Result<(), Failure>);
+
+const WRITER_ENDED: &str = "the thread that writes rows has ended";
 
 /// A session on a data directory.
 pub struct Embedded {
@@ -94,6 +100,26 @@ impl Embedded {
         }
     }
 
+    /// Writes batches; the log is synced once for all of them.
+    fn write_group(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        how: &How,
+        group: Vec<Vec<WriteRow>>,
+    ) -> Vec<Written> {
+        let executed: Vec<_> = group
+            .iter()
+            .map(|batch| self.write(prepared, how, batch))
+            .collect();
+        let durable = executed
+            .into_iter()
+            .map(|executed| executed.and_then(|executed| self.until_durable(executed)));
+        let outcomes: Vec<_> = durable
+            .map(|durable| durable.map(drop).map_err(refused))
+            .collect();
+        group.into_iter().zip(outcomes).collect()
+    }
+
     fn until_durable(&self, executed: Executed) -> Result<Executed, ilion_query::Error> {
         match self.node.wait_durable(&executed) {
             Ok(()) => Ok(executed),
@@ -152,23 +178,42 @@ impl Session for Embedded {
             .clone()
             .ok_or(Failure::Impossible("nothing was prepared"))?;
         let mut batches = RowBatches::new(rows, packing);
-        loop {
-            let mut waiting = Vec::with_capacity(packing.requests_max);
-            while waiting.len() < packing.requests_max
-                && let Some(batch) = batches.next()
-            {
-                let executed = self.write(&prepared, how, &batch);
-                waiting.push((batch, executed));
+        // One thread reads rows and makes them values, the other writes them, in the same order.
+        thread::scope(|scope| {
+            let (to_writer, groups) = mpsc::sync_channel::<Vec<Vec<WriteRow>>>(1);
+            let (to_reader, outcomes) = mpsc::channel();
+            scope.spawn(move || {
+                for group in groups {
+                    if to_reader.send(self.write_group(&prepared, how, group)).is_err() {
+                        return;
+                    }
+                }
+            });
+            let mut under_way = 0;
+            loop {
+                let next = iter::from_fn(|| batches.next());
+                let group: Vec<_> = next.take(packing.requests_max).collect();
+                let is_empty = group.is_empty();
+                if !is_empty {
+                    to_writer
+                        .send(group)
+                        .map_err(|_| Failure::Impossible(WRITER_ENDED))?;
+                    under_way += 1;
+                }
+                // While the writer has a group, the next one is read. At the end, refused batches can give further rows.
+                while under_way > usize::from(!is_empty) {
+                    let written: Vec<Written> =
+                        outcomes.recv().map_err(|_| Failure::Impossible(WRITER_ENDED))?;
+                    under_way -= 1;
+                    for (batch, outcome) in written {
+                        batches.done(batch, outcome);
+                    }
+                }
+                if is_empty && batches.is_done() {
+                    return Ok(());
+                }
             }
-            if waiting.is_empty() {
-                return Ok(());
-            }
-            // The log is synced once for all of these rows.
-            for (batch, executed) in waiting {
-                let durable = executed.and_then(|executed| self.until_durable(executed));
-                batches.done(batch, durable.map(drop).map_err(refused));
-            }
-        }
+        })
     }
 
     fn log_in(&mut self, _role: &str, _password: &str) -> Result<(), Failure> {

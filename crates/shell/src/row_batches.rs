@@ -70,6 +70,11 @@ impl<'f> RowBatches<'f> {
         Some(batch)
     }
 
+    /// True if the feed has ended and no row waits to be sent again.
+    pub fn is_done(&self) -> bool {
+        self.is_at_end && self.next.is_none() && self.again.is_empty()
+    }
+
     fn take(&mut self) -> Option<WriteRow> {
         if self.is_at_end {
             return None;
