@@ -9,6 +9,9 @@ use crate::merge::merge_updates;
 
 /// One mutation for each partition, in the order of their first mutations.
 pub(crate) fn merge_partitions(mutations: Vec<Mutation>) -> Vec<Mutation> {
+    if mutations.len() < 2 {
+        return mutations;
+    }
     let partition = |index: &usize| -> (&DecoratedKey, TableId) {
         let mutation = &mutations[*index];
         (&mutation.key, mutation.table.id)
@@ -51,6 +54,9 @@ pub(crate) fn merge_partitions(mutations: Vec<Mutation>) -> Vec<Mutation> {
 
 /// Compat: Cassandra counts tables of one keyspace with the same key as one mutation.
 pub(crate) fn partition_count(mutations: &[Mutation]) -> usize {
+    if mutations.len() < 2 {
+        return mutations.len();
+    }
     let keyed = mutations.iter();
     distinct(keyed.map(|mutation| (&mutation.key, mutation.table.keyspace.as_str())))
 }

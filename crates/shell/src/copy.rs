@@ -40,9 +40,40 @@ use statement::{Copy, End};
 struct Named {
     keyspace: String,
     table: String,
+    /// The names of the columns to copy.
     columns: Vec<String>,
-    /// The columns of the primary key.
-    key: Vec<String>,
+    /// All columns of the table.
+    known: Vec<Column>,
+}
+
+/// A column of a table.
+struct Column {
+    name: String,
+    kind: ColumnKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ColumnKind {
+    PartitionKey,
+    Clustering,
+    Static,
+    Regular,
+}
+
+impl ColumnKind {
+    /// The kind with this name in `system_schema.columns`.
+    fn named(name: &str) -> Self {
+        match name {
+            "partition_key" => Self::PartitionKey,
+            "clustering" => Self::Clustering,
+            "static" => Self::Static,
+            _ => Self::Regular,
+        }
+    }
+
+    fn is_of_key(self) -> bool {
+        self <= Self::Clustering
+    }
 }
 
 impl Named {
@@ -59,12 +90,22 @@ impl Named {
 
     /// How rows with values for these markers are sent.
     fn packing(&self, markers: &[ColumnSpec], options: &Options) -> Packing {
-        let place = |name: &String| markers.iter().position(|marker| *marker.name == **name);
-        let key = self.key.iter().filter_map(place);
+        let has_static = self
+            .known
+            .iter()
+            .any(|column| column.kind == ColumnKind::Static && self.columns.contains(&column.name));
+        // Rows with the same key write the same cells; rows of a partition, too, if they have static columns.
+        let shared = match has_static {
+            true => ColumnKind::PartitionKey,
+            false => ColumnKind::Clustering,
+        };
+        let decisive = self.known.iter().filter(|column| column.kind <= shared);
+        let places =
+            decisive.filter_map(|column| markers.iter().position(|marker| *marker.name == *column.name));
         Packing {
             requests_max: options.requests_max,
             rows_max: options.batch_rows_max,
-            key: key
+            key: places
                 .map(|place| (place, markers[place].cql_type.clone()))
                 .collect(),
         }
@@ -147,30 +188,33 @@ impl Shell<'_> {
     fn resolve(&mut self, copy: &Copy) -> Result<Named, String> {
         let keyspace = copy.keyspace.clone().or_else(|| self.keyspace.clone());
         let keyspace = keyspace.ok_or("Not in any keyspace.")?;
-        let (key, others) = self
+        let known = self
             .columns_of(&keyspace, &copy.table)
             .map_err(|failure| failure.to_string())?;
-        let known = [key.as_slice(), &others].concat();
         if known.is_empty() {
             return Err(format!("There is no table {keyspace}.{}.", copy.table));
         }
-        if let Some(missing) = copy.columns.iter().find(|name| !known.contains(name)) {
+        if let Some(missing) = copy
+            .columns
+            .iter()
+            .find(|name| !known.iter().any(|column| column.name == **name))
+        {
             return Err(format!("{keyspace}.{} has no column {missing}.", copy.table));
         }
         Ok(Named {
             keyspace,
             table: copy.table.clone(),
             columns: if copy.columns.is_empty() {
-                known
+                known.iter().map(|column| column.name.clone()).collect()
             } else {
                 copy.columns.clone()
             },
-            key,
+            known,
         })
     }
 
-    /// The names of the columns of the primary key, and of the others by name.
-    fn columns_of(&mut self, keyspace: &str, table: &str) -> Result<(Vec<String>, Vec<String>), Failure> {
+    /// The columns. Compat: the primary key first, then the others by name.
+    fn columns_of(&mut self, keyspace: &str, table: &str) -> Result<Vec<Column>, Failure> {
         let literal = |name: &str| name.replace('\'', "''");
         let filter = format!(
             "keyspace_name = '{}' AND table_name = '{}'",
@@ -185,16 +229,20 @@ impl Shell<'_> {
                 ))?;
             }
         }
-        let text = |row: &[String], index: usize| row.get(index).map_or("", String::as_str).to_owned();
-        let rank = |row: &Vec<String>| {
-            let position = text(row, 2).parse::<i32>().unwrap_or_default();
-            (text(row, 1) == "clustering", position)
-        };
-        let is_of_key = |row: &Vec<String>| matches!(text(row, 1).as_str(), "partition_key" | "clustering");
-        let (mut key, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_of_key);
-        key.sort_by_key(rank);
-        let names = |rows: Vec<Vec<String>>| rows.iter().map(|row| text(row, 0)).collect();
-        Ok((names(key), names(others)))
+        let mut columns: Vec<(Column, i32)> = rows
+            .into_iter()
+            .filter_map(|row| {
+                let [name, kind, position] = <[String; 3]>::try_from(row).ok()?;
+                let kind = ColumnKind::named(&kind);
+                Some((Column { name, kind }, position.parse().unwrap_or_default()))
+            })
+            .collect();
+        // Rows come by name, and the sort keeps the order of equals.
+        columns.sort_by_key(|(column, position)| match column.kind.is_of_key() {
+            true => (column.kind, *position),
+            false => (ColumnKind::Regular, 0),
+        });
+        Ok(columns.into_iter().map(|(column, _)| column).collect())
     }
 }
 

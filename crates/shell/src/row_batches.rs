@@ -1,7 +1,7 @@
 //! [`RowBatches`]: the rows of a feed, as requests of several rows each.
 //!
 //! - A request of several rows is an unlogged batch, which costs the server less than as many statements.
-//! - All rows of a batch have the same timestamp, so two rows with the same key would be mixed, column by column. They are never in one batch.
+//! - All rows of a batch have the same timestamp, so two rows that write the same cells would be mixed, column by column. They are never in one batch.
 //! - A batch is refused as a whole. Then each of its rows is sent again by itself, and has an outcome of its own.
 //! - Refused batches make the next ones smaller: the server may refuse all batches of this size.
 

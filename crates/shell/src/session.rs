@@ -92,7 +92,7 @@ pub struct Packing {
     pub requests_max: usize,
     /// Rows in a request.
     pub rows_max: usize,
-    /// The columns of the primary key: the place among the values of a row, and the type.
+    /// Rows with the same values here write the same cells. Each column: the place among the values of a row, and the type.
     pub key: Vec<(usize, CqlType)>,
 }
 
