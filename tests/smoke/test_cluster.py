@@ -415,8 +415,20 @@ ENCRYPTED = [
 ]
 
 
+COPIED_ROWS = 3000
+
+
+def copy_to(node, path):
+    """Imports a file through a node: the rows of one request are of several tablets."""
+    path.write_text("".join(f"{k},value {k}\n" for k in range(COPIED_ROWS)))
+    script = f"CREATE TABLE ks.copied (k int PRIMARY KEY, v text); CONSISTENCY QUORUM; COPY ks.copied (k, v) FROM '{path}'"
+    command = [os.environ["SMOKE_ILION"], "cql", node.host, str(node.port), "-e", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert f"{COPIED_ROWS} rows imported" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("members", [[], ENCRYPTED], indirect=True, ids=["plain", "encrypted"])
-def test_nodes_answer_for_each_other(members):
+def test_nodes_answer_for_each_other(members, tmp_path):
     _, nodes = members
     sessions = [node.connect() for node in nodes]
     create(sessions[0][1], replicas=1)
@@ -434,6 +446,9 @@ def test_nodes_answer_for_each_other(members):
             assert {row.k for row in session.execute(statement)} == set(range(40))
             counts = SimpleStatement("SELECT k, n FROM ks.counts", consistency_level=level)
             assert sum(row.n for row in session.execute(counts)) == sum(range(40))
+    copy_to(nodes[1], tmp_path / "copied.csv")
+    copied = sessions[2][1].execute("SELECT k, v FROM ks.copied")
+    assert {(row.k, row.v) for row in copied} == {(k, f"value {k}") for k in range(COPIED_ROWS)}
     for name, column in (("internode_outbound", "sent_count"), ("internode_inbound", "processed_count")):
         rows = list(sessions[0][1].execute(f"SELECT * FROM system_views.{name}"))
         assert {row.address for row in rows} == {node.host for node in nodes[1:]}, rows
