@@ -47,12 +47,41 @@ pub struct AsyncDatabase {
 }
 
 /// A prepared statement of an [`AsyncDatabase`].
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path().to_owned();
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// let database = ilion::AsyncDatabase::open(directory).await?;
+/// let tables = database.prepare("SELECT count(*) FROM system_schema.tables WHERE keyspace_name = ?").await?;
+/// let (system, schema) = tokio::try_join!(tables.query_one(("system",)), tables.query_one(("system_schema",)))?;
+/// assert!(system.get::<i64>(0)? > 0 && schema.get::<i64>(0)? > 0);
+/// # drop(tables);
+/// database.close().await
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct AsyncStatement {
     statement: Statement,
 }
 
 /// The rows of a result. Like [`Rows`], but the next page is read without blocking the task.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path().to_owned();
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// let database = ilion::AsyncDatabase::open(directory).await?;
+/// let rows = database.execute("SELECT keyspace_name FROM system_schema.keyspaces", ()).await?;
+/// let names: Vec<(String,)> = rows.read_all().await?;
+/// assert!(names.contains(&("system".to_owned(),)));
+/// database.close().await
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct AsyncRows {
     rows: Rows,
     /// The next page, which is being read. Kept here, so that no page is lost if [`Self::next`] is cancelled.

@@ -56,6 +56,21 @@ impl Batch {
 
     /// Adds a prepared statement with a serialized value for each of its bind markers.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// use ilion::{BatchKind, Bound};
+    ///
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)")?;
+    /// let id = Bound::Bytes(7_i32.to_be_bytes().to_vec().into());
+    /// let mut batch = database.batch(BatchKind::Unlogged);
+    /// batch.add_bound(&insert, vec![id, Bound::Null])?;
+    /// batch.execute()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Another database prepared the statement.
     pub fn add_bound(
@@ -106,6 +121,18 @@ impl Batch {
     }
 
     /// Executes the batch. The result has rows if a statement has conditions: the column `[applied]` says whether they held.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let mut batch = database.batch(ilion::BatchKind::Logged);
+    /// batch.add_cql("INSERT INTO k.songs (id, title) VALUES (?, ?) IF NOT EXISTS", (7, "Tush"))?;
+    /// assert!(batch.execute()?.one()?.get::<bool>("[applied]")?);
+    /// assert!(!batch.execute()?.one()?.get::<bool>("[applied]")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A statement is not possible in this batch, or the write failed.

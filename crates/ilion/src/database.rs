@@ -95,6 +95,17 @@ impl Database {
 
     /// Opens with these settings. Those that only a server uses have no effect: network, log, audit log, spans.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// let settings = ilion::Settings {
+    ///     directory: directory.path().join("music"),
+    ///     ..ilion::Settings::default()
+    /// };
+    /// let database = ilion::Database::open_with(&settings)?;
+    /// assert_eq!(database.execute("SELECT * FROM system.local", ())?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::open`].
     pub fn open_with(settings: &Settings) -> Result<Self, Error> {
@@ -156,6 +167,18 @@ impl Database {
 
     /// Executes a statement with values for its bind markers. Use [`Self::prepare`] for a statement that is executed often.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// database.execute("INSERT INTO k.songs (id, title) VALUES (?, ?)", (1, "La Grange"))?;
+    /// database.execute("INSERT INTO k.songs (id, title) VALUES (?, ?)", (2, None::<String>))?;
+    /// let titles = database.execute("SELECT title FROM k.songs", ())?.read::<(Option<String>,)>();
+    /// assert_eq!(titles.collect::<Result<Vec<_>, _>>()?, [(Some("La Grange".to_owned()),), (None,)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The statement failed, or a value does not fit.
     pub fn execute(&self, cql: &str, arguments: impl Arguments) -> Result<Rows, Error> {
@@ -172,6 +195,18 @@ impl Database {
 
     /// Executes a statement that returns one row.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let count = "SELECT count(*) FROM k.songs";
+    /// assert_eq!(database.query_one(count, ())?.get::<i64>(0)?, 0);
+    /// let missing = database.query_one("SELECT * FROM k.songs WHERE id = ?", (1,));
+    /// assert!(matches!(missing, Err(ilion::Error::NoRow)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::execute`]; or the result has no row ([`Error::NoRow`]), or more than one ([`Error::SeveralRows`]).
     pub fn query_one(&self, cql: &str, arguments: impl Arguments) -> Result<Row, Error> {
@@ -180,6 +215,15 @@ impl Database {
 
     /// Executes a statement that returns at most one row; `None` without a row.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// assert!(database.query_opt("SELECT * FROM k.songs WHERE id = ?", (1,))?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::execute`]; or the result has more than one row ([`Error::SeveralRows`]).
     pub fn query_opt(&self, cql: &str, arguments: impl Arguments) -> Result<Option<Row>, Error> {
@@ -187,6 +231,19 @@ impl Database {
     }
 
     /// Prepares a statement.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)")?;
+    /// for (id, title) in [(1, "La Grange"), (2, "Tush")] {
+    ///     insert.execute((id, title))?;
+    /// }
+    /// assert!(database.prepare("INSERT INTO k.albums (id) VALUES (?)").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The text is no CQL, or does not fit the schema.
@@ -200,11 +257,32 @@ impl Database {
     }
 
     /// The keyspace of names without a keyspace, as `USE` has set it.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// assert_eq!(database.keyspace(), None);
+    /// database.execute("USE k", ())?;
+    /// assert_eq!(database.keyspace().as_deref(), Some("k"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keyspace(&self) -> Option<String> {
         self.client().keyspace
     }
 
     /// Flushes everything, so that the next start has nothing to replay.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// database.execute("INSERT INTO k.songs (id, title) VALUES (1, 'Tush')", ())?;
+    /// database.flush()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A file cannot be written.
@@ -365,6 +443,18 @@ impl Statement {
     }
 
     /// Executes the statement with values that are serialized as in the native protocol.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)")?;
+    /// insert.execute_serialized(&[&7_i32.to_be_bytes(), b"Tush"])?;
+    /// let row = database.query_one("SELECT title FROM k.songs WHERE id = 7", ())?;
+    /// assert_eq!(row.get::<String>("title")?, "Tush");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The statement failed, or the bytes are not a value of the marker's type.

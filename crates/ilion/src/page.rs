@@ -10,6 +10,18 @@ use crate::rows::Cells;
 use crate::{Batch, Database, Error, Rows, Statement};
 
 /// How a page is read. The defaults are those of [`Database::execute`].
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let database = ilion::Database::open(directory.path())?;
+/// use std::time::Duration;
+///
+/// let options = ilion::PageOptions { rows: Some(2), timeout: Some(Duration::from_secs(1)), ..Default::default() };
+/// let page = database.execute_page("SELECT * FROM system_schema.columns", options)?;
+/// assert_eq!(page.row_count(), 2);
+/// assert!(page.paging_state().is_some(), "there are more rows");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct PageOptions {
     /// Rows in a page; `None` is 5000, 0 is all rows.

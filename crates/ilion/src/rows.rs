@@ -83,6 +83,14 @@ impl Rows {
 
     /// The only row of the result.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let local = database.execute("SELECT key FROM system.local", ())?.one()?;
+    /// assert_eq!(local.get::<String>("key")?, "local");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// There is no row, or more than one, or the next page cannot be read.
     pub fn one(self) -> Result<Row, Error> {
@@ -179,6 +187,19 @@ impl ExactSizeIterator for Cells<'_> {}
 impl Row {
     /// Reads a column as a Rust value.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// database.execute("INSERT INTO k.songs (id) VALUES (7)", ())?;
+    /// let row = database.query_one("SELECT id, title FROM k.songs", ())?;
+    /// assert_eq!(row.get::<i32>("id")?, 7);
+    /// assert_eq!(row.get::<Option<String>>(1)?, None);
+    /// assert!(row.get::<String>("title").is_err(), "it is null");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// There is no such column, or its value has another type (including null if `T` is no `Option` and no collection).
     pub fn get<T: FromValue>(&self, column: impl Column) -> Result<T, Error> {
@@ -199,6 +220,15 @@ impl Row {
     }
 
     /// The type of a column; `None` if there is no such column.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let row = database.query_one("SELECT tokens FROM system.local", ())?;
+    /// assert_eq!(row.column_type("tokens").map(ToString::to_string).as_deref(), Some("set<text>"));
+    /// assert!(row.column_type("songs").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn column_type(&self, column: impl Column) -> Option<&CqlType> {
         self.find(&column).map(|index| &self.columns[index].ty)
     }
@@ -208,6 +238,17 @@ impl Row {
     }
 
     /// The serialized cells, as in the native protocol; `None` is null.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// database.execute("INSERT INTO k.songs (id) VALUES (7)", ())?;
+    /// let row = database.query_one("SELECT id, title FROM k.songs", ())?;
+    /// assert_eq!(row.cells().collect::<Vec<_>>(), [Some(&[0, 0, 0, 7][..]), None]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cells(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
         self.cells_at()
     }
@@ -217,6 +258,19 @@ impl Row {
     }
 
     /// The values of all columns, in order.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// use ilion::Value;
+    ///
+    /// database.execute("INSERT INTO k.songs (id) VALUES (7)", ())?;
+    /// let row = database.query_one("SELECT id, title FROM k.songs", ())?;
+    /// assert_eq!(row.values()?, [Value::Int(7), Value::Null]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A cell is no value of its type: the data is damaged.
