@@ -275,9 +275,8 @@ fn warn_of_kind(kind: BatchKind, mutations: &[Mutation], execution: &Execution<'
     if limits.warn.is_some_and(|limit| keys as u64 > limit) {
         let names = table_names(mutations);
         execution.warn(format!(
-            "Unlogged batch covering {} partitions detected against table{} [{names}]. You should use a logged batch \
+            "Unlogged batch covering {keys} partitions detected against table{} [{names}]. You should use a logged batch \
              for atomicity, or asynchronous writes for performance.",
-            keys,
             plural(&names)
         ));
     }

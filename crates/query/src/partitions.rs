@@ -23,31 +23,19 @@ pub(crate) fn merge_partitions(mutations: Vec<Mutation>) -> Vec<Mutation> {
         return mutations;
     }
     // The sort is stable, so the first of a group is its first mutation.
-    let mut first_of: Vec<usize> = (0..mutations.len()).collect();
-    for group in order.chunk_by(is_same) {
-        for index in group {
-            first_of[*index] = group[0];
-        }
-    }
-    let mut groups: Vec<(Mutation, Vec<Mutation>)> = Vec::with_capacity(mutations.len());
-    let mut place_of = vec![0; mutations.len()];
-    for (index, mutation) in mutations.into_iter().enumerate() {
-        let first = first_of[index];
-        if first == index {
-            place_of[index] = groups.len();
-            groups.push((mutation, Vec::new()));
-        } else {
-            groups[place_of[first]].1.push(mutation);
-        }
-    }
+    let mut groups: Vec<Vec<usize>> = order.chunk_by(is_same).map(<[usize]>::to_vec).collect();
+    groups.sort_by_key(|group| group[0]);
+    let mut left: Vec<Option<Mutation>> = mutations.into_iter().map(Some).collect();
     groups
         .into_iter()
-        .map(|(mut first, rest)| {
-            if !rest.is_empty() {
-                let updates = rest.into_iter().map(|mutation| mutation.update);
-                first.update = merge_updates(first.update, updates, &first.table);
+        .filter_map(|group| {
+            let mut members = group.into_iter().filter_map(|index| left[index].take());
+            let mut first = members.next()?;
+            let mut rest = members.map(|mutation| mutation.update).peekable();
+            if rest.peek().is_some() {
+                first.update = merge_updates(first.update, rest, &first.table);
             }
-            first
+            Some(first)
         })
         .collect()
 }

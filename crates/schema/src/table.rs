@@ -42,6 +42,25 @@ pub enum ColumnKind {
     Regular,
 }
 
+impl ColumnKind {
+    const ALL: [Self; 4] = [Self::PartitionKey, Self::Clustering, Self::Static, Self::Regular];
+
+    /// The name in the column `kind` of `system_schema.columns`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PartitionKey => "partition_key",
+            Self::Clustering => "clustering",
+            Self::Static => "static",
+            Self::Regular => "regular",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// Direction of a clustering column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ClusteringOrder {

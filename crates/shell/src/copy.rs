@@ -27,6 +27,7 @@ pub(crate) mod statement;
 use std::path::PathBuf;
 
 use ilion_protocol::ColumnSpec;
+use ilion_schema::ColumnKind;
 use ilion_types::quote_name;
 
 use crate::paths::expand;
@@ -52,30 +53,6 @@ struct Column {
     kind: ColumnKind,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ColumnKind {
-    PartitionKey,
-    Clustering,
-    Static,
-    Regular,
-}
-
-impl ColumnKind {
-    /// The kind with this name in `system_schema.columns`.
-    fn named(name: &str) -> Self {
-        match name {
-            "partition_key" => Self::PartitionKey,
-            "clustering" => Self::Clustering,
-            "static" => Self::Static,
-            _ => Self::Regular,
-        }
-    }
-
-    fn is_of_key(self) -> bool {
-        self <= Self::Clustering
-    }
-}
-
 impl Named {
     /// The name as CQL.
     fn cql(&self) -> String {
@@ -95,13 +72,13 @@ impl Named {
             .iter()
             .any(|column| column.kind == ColumnKind::Static && self.columns.contains(&column.name));
         // Rows with the same key write the same cells; rows of a partition, too, if they have static columns.
-        let shared = match has_static {
-            true => ColumnKind::PartitionKey,
-            false => ColumnKind::Clustering,
+        let decides = |column: &&Column| match column.kind {
+            ColumnKind::PartitionKey => true,
+            ColumnKind::Clustering => !has_static,
+            ColumnKind::Static | ColumnKind::Regular => false,
         };
-        let decisive = self.known.iter().filter(|column| column.kind <= shared);
-        let places =
-            decisive.filter_map(|column| markers.iter().position(|marker| *marker.name == *column.name));
+        let place = |column: &Column| markers.iter().position(|marker| *marker.name == *column.name);
+        let places = self.known.iter().filter(decides).filter_map(place);
         Packing {
             requests_max: options.requests_max,
             rows_max: options.batch_rows_max,
@@ -233,14 +210,15 @@ impl Shell<'_> {
             .into_iter()
             .filter_map(|row| {
                 let [name, kind, position] = <[String; 3]>::try_from(row).ok()?;
-                let kind = ColumnKind::named(&kind);
+                let kind = ColumnKind::named(&kind).unwrap_or(ColumnKind::Regular);
                 Some((Column { name, kind }, position.parse().unwrap_or_default()))
             })
             .collect();
         // Rows come by name, and the sort keeps the order of equals.
-        columns.sort_by_key(|(column, position)| match column.kind.is_of_key() {
-            true => (column.kind, *position),
-            false => (ColumnKind::Regular, 0),
+        columns.sort_by_key(|(column, position)| match column.kind {
+            ColumnKind::PartitionKey => (0, *position),
+            ColumnKind::Clustering => (1, *position),
+            ColumnKind::Static | ColumnKind::Regular => (2, 0),
         });
         Ok(columns.into_iter().map(|(column, _)| column).collect())
     }

@@ -186,10 +186,9 @@ impl<R: Read> Reader<R> {
                 if ordinary > 0 {
                     field.extend_from_slice(&buffer[used..used + ordinary]);
                     used += ordinary;
-                    state = match state {
-                        State::Quoted => State::Quoted,
-                        _ => State::Plain,
-                    };
+                    if state != State::Quoted {
+                        state = State::Plain;
+                    }
                     continue;
                 }
                 used += 1;

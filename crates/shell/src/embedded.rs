@@ -111,12 +111,10 @@ impl Embedded {
             .iter()
             .map(|batch| self.write(prepared, how, batch))
             .collect();
-        let durable = executed
-            .into_iter()
-            .map(|executed| executed.and_then(|executed| self.until_durable(executed)));
-        let outcomes: Vec<_> = durable
-            .map(|durable| durable.map(drop).map_err(refused))
-            .collect();
+        let outcomes = executed.into_iter().map(|executed| {
+            let durable = executed.and_then(|executed| self.until_durable(executed));
+            durable.map(drop).map_err(refused)
+        });
         group.into_iter().zip(outcomes).collect()
     }
 
@@ -194,6 +192,9 @@ impl Session for Embedded {
                 let next = iter::from_fn(|| batches.next());
                 let group: Vec<_> = next.take(packing.requests_max).collect();
                 let is_empty = group.is_empty();
+                if is_empty && under_way == 0 {
+                    return Ok(());
+                }
                 if !is_empty {
                     to_writer
                         .send(group)
@@ -208,9 +209,6 @@ impl Session for Embedded {
                     for (batch, outcome) in written {
                         batches.done(batch, outcome);
                     }
-                }
-                if is_empty && batches.is_done() {
-                    return Ok(());
                 }
             }
         })

@@ -1,7 +1,8 @@
 //! [`RowBatches`]: the rows of a feed, as requests of several rows each.
 //!
 //! - A request of several rows is an unlogged batch, which costs the server less than as many statements.
-//! - All rows of a batch have the same timestamp, so two rows that write the same cells would be mixed, column by column. They are never in one batch.
+//! - All rows of a batch have the same timestamp, so two rows that write the same cells would be mixed, column by column. They are never in
+//!   one batch.
 //! - A batch is refused as a whole. Then each of its rows is sent again by itself, and has an outcome of its own.
 //! - Refused batches make the next ones smaller: the server may refuse all batches of this size.
 
@@ -42,13 +43,12 @@ impl<'f> RowBatches<'f> {
             next: None,
             is_at_end: false,
             again: VecDeque::new(),
-            rows_max: packing.rows_max.max(1),
+            rows_max: packing.rows_max,
             accepted: 0,
         }
     }
 
-    /// The rows of the next request, at least one; `None` if there are no rows for now. If requests are under way, there may be rows again when
-    /// they are answered.
+    /// The rows of the next request, at least one. After `None` there can be rows again: a batch under way may be refused.
     pub fn next(&mut self) -> Option<Vec<WriteRow>> {
         if let Some(row) = self.again.pop_front() {
             return Some(vec![row]);
@@ -68,11 +68,6 @@ impl<'f> RowBatches<'f> {
             batch.push(row);
         }
         Some(batch)
-    }
-
-    /// True if the feed has ended and no row waits to be sent again.
-    pub fn is_done(&self) -> bool {
-        self.is_at_end && self.next.is_none() && self.again.is_empty()
     }
 
     fn take(&mut self) -> Option<WriteRow> {
@@ -116,7 +111,7 @@ impl<'f> RowBatches<'f> {
         self.accepted += 1;
         if self.accepted == ACCEPTED_TO_GROW {
             self.accepted = 0;
-            self.rows_max = (self.rows_max * 2).min(self.packing.rows_max.max(1));
+            self.rows_max = (self.rows_max * 2).min(self.packing.rows_max);
         }
     }
 

@@ -90,7 +90,7 @@ pub struct WriteRow {
 pub struct Packing {
     /// Requests that are under way at once.
     pub requests_max: usize,
-    /// Rows in a request.
+    /// Most rows in a request; at least 1.
     pub rows_max: usize,
     /// Rows with the same values here write the same cells. Each column: the place among the values of a row, and the type.
     pub key: Vec<(usize, CqlType)>,

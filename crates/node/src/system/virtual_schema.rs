@@ -53,12 +53,7 @@ fn row_of(table: &TableSchema, column: &Column) -> VirtualRow {
         ColumnKind::PartitionKey | ColumnKind::Clustering => i32::from(column.position),
         ColumnKind::Static | ColumnKind::Regular => -1,
     };
-    let kind = match column.kind {
-        ColumnKind::PartitionKey => "partition_key",
-        ColumnKind::Clustering => "clustering",
-        ColumnKind::Static => "static",
-        ColumnKind::Regular => "regular",
-    };
+    let kind = column.kind.name();
     let order = match (column.kind, column.order) {
         (ColumnKind::Clustering, ClusteringOrder::Asc) => "asc",
         (ColumnKind::Clustering, ClusteringOrder::Desc) => "desc",

@@ -168,13 +168,8 @@ fn place(row: &SchemaRow) -> Result<ColumnPlace, Error> {
 }
 
 fn decode_kind(row: &SchemaRow) -> Result<ColumnKind, Error> {
-    match row.text("kind")?.as_deref() {
-        Some("partition_key") => Ok(ColumnKind::PartitionKey),
-        Some("clustering") => Ok(ColumnKind::Clustering),
-        Some("static") => Ok(ColumnKind::Static),
-        Some("regular") => Ok(ColumnKind::Regular),
-        _ => Err(row.corrupt("partition_key, clustering, static or regular in kind")),
-    }
+    let kind = row.text("kind")?.as_deref().and_then(ColumnKind::named);
+    kind.ok_or_else(|| row.corrupt("partition_key, clustering, static or regular in kind"))
 }
 
 fn decode_mask(row: &SchemaRow, keyspace: &Keyspace) -> Result<ColumnMask, Error> {

@@ -73,7 +73,7 @@ fn column_row(table: &TableSchema, column: &Column) -> SchemaRow {
         cells: vec![
             ("clustering_order", text(order)),
             ("column_name_bytes", text(&column.name)),
-            ("kind", text(kind_name(column.kind))),
+            ("kind", text(column.kind.name())),
             ("position", int(position)),
             ("type", text(&column.ty.to_string())),
         ],
@@ -129,18 +129,9 @@ fn dropped_row(table: &TableSchema, dropped: &DroppedColumn) -> SchemaRow {
                 "dropped_time",
                 Some(Bytes::copy_from_slice(&dropped_millis.to_be_bytes())),
             ),
-            ("kind", text(kind_name(dropped.kind))),
+            ("kind", text(dropped.kind.name())),
             ("type", text(&dropped.ty.to_string())),
         ],
-    }
-}
-
-fn kind_name(kind: ColumnKind) -> &'static str {
-    match kind {
-        ColumnKind::PartitionKey => "partition_key",
-        ColumnKind::Clustering => "clustering",
-        ColumnKind::Static => "static",
-        ColumnKind::Regular => "regular",
     }
 }
 
