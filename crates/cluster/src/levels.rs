@@ -6,6 +6,7 @@
 //! | 2 | members log their release (`Change::Release`); commands in the logs of tablets may have results of user-defined functions |
 //! | 3 | members tell digests of outcomes (`Change::Digests`), and a replica whose digests differ is found |
 //! | 4 | the host id of a cancelled join is remembered, so that a late copy of its request does not begin the join again |
+//! | 5 | digests do not depend on how a node numbers the columns of a table; members tell none before |
 //!
 //! A node that does not understand the level of its cluster stops, and its error says that it must be upgraded. So a node asks
 //! [`ClusterState::has`] before it logs what needs a level.
@@ -13,7 +14,7 @@
 use crate::state::ClusterState;
 
 /// The highest feature level that this version understands.
-pub const FEATURE_LEVEL_MAX: u32 = 4;
+pub const FEATURE_LEVEL_MAX: u32 = 5;
 
 /// What a cluster may use from some level on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub enum Feature {
     Digests,
     /// A cancelled join is final for its host id.
     FinalCancels,
+    /// Members tell digests that are the same on all replicas. Those of older versions depend on the numbers of columns.
+    EqualDigests,
 }
 
 impl Feature {
@@ -35,6 +38,7 @@ impl Feature {
             Self::Releases | Self::FunctionResults => 2,
             Self::Digests => 3,
             Self::FinalCancels => 4,
+            Self::EqualDigests => 5,
         }
     }
 }

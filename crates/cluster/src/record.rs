@@ -111,7 +111,7 @@ pub enum Change {
         /// The release of Cassandra that its clients see.
         release: String,
     },
-    /// What the commands in some blocks came to on the sender. A member logs it once the cluster has [`crate::Feature::Digests`].
+    /// What the commands in some blocks came to on the sender. A member logs it once the cluster has [`crate::Feature::EqualDigests`].
     Digests {
         /// A block of each of some tablets.
         blocks: Vec<(u32, BlockDigest)>,

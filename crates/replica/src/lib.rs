@@ -20,6 +20,7 @@
 //! | `fenced` | [`FencedChange`]: changes of the schema, TRUNCATE |
 //! | `logged` | [`LoggedBatch`]: batches over several tablets |
 //! | `digest` | digests of outcomes: replicas that differ are noticed |
+//! | `written` | what a command has written, for digests: the same bytes on all replicas |
 
 mod copied;
 mod digest;
@@ -28,6 +29,7 @@ mod logged;
 mod place;
 mod replica;
 mod saved;
+mod written;
 
 pub use copied::CopiedState;
 pub use fenced::FencedChange;

@@ -20,6 +20,8 @@ use ilion_types::{time_uuid_from_ticks, time_uuid_ticks};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::written;
+
 /// Where a command is executed, and what it may depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandContext {
@@ -78,7 +80,7 @@ pub(crate) struct PlaceStore {
     place: Mutex<Option<CommandContext>>,
     /// `Some` while the schema changes: columns are dropped at this time.
     altering: Mutex<Option<i64>>,
-    /// The mutations that the last command has written, encoded.
+    /// The mutations that the last command has written, as [`written`] encodes them.
     written: Mutex<Vec<u8>>,
     /// Why the engine refused a write of the command.
     failure: Mutex<Option<ilion_engine::Error>>,
@@ -107,7 +109,7 @@ impl PlaceStore {
         self.failure.lock().take()
     }
 
-    /// The mutations that the last command has written, encoded.
+    /// The mutations that the last command has written, as [`written`] encodes them.
     pub(crate) fn take_written(&self) -> Vec<u8> {
         std::mem::take(&mut *self.written.lock())
     }
@@ -170,7 +172,7 @@ impl PlaceStore {
         let mut written = self.written.lock();
         for mutation in &mut mutations {
             as_logged(mutation);
-            encode_mutation(mutation, &mut written);
+            written::append(mutation, &mut written);
         }
         drop(written);
         let checked = self.engine().check_loggable(&mutations);

@@ -16,7 +16,7 @@ impl Follower {
         let Some(replica) = &mut self.replica else {
             return;
         };
-        if !state.has(Feature::Digests) {
+        if !state.has(Feature::EqualDigests) {
             return;
         }
         let mut blocks = replica.take_digests();
