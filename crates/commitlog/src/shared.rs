@@ -1,8 +1,9 @@
 //! [`SharedLogs`]: the interface of the logs of a cluster, which all of its nodes append to and read.
 //!
-//! A cluster has a log for each tablet (a slice of the token ring), and the meta log, whose number is that of no tablet. Each
-//! log is one sequence: all readers get the same records at the same offsets. This module has no implementation: nodes reach brokers
-//! through `kafka-log`, tests and simulations have their own.
+//! A cluster has a log for each tablet (a slice of the token ring), and the meta log, whose number is that of no tablet. All readers get the
+//! same records of a log at the same offsets. Several logs may be kept in one *sequence* of records, to save requests: a record's offset is
+//! its place in the sequence, so the offsets of a log have gaps where the sequence has records of other logs. The meta log has a sequence of
+//! its own. This module has no implementation: nodes reach brokers through `kafka-log`, tests and simulations have their own.
 //!
 //! The local commit log of a node is something else: a [`crate::Log`], which only that node reads and which knows a record's position
 //! at once.
@@ -28,8 +29,8 @@ pub trait SharedLogs: Send + Sync {
     fn append(&self, envelope: &Envelope<'_>, done: AppendCallback);
 
     /// Calls back with the end of a log: an offset above all records that were acknowledged before this call, whoever appended them.
-    /// Readers of the log will have read all records below it, maybe later. `None` if the end is not known for sure now; then the caller
-    /// appends a record: its offset is above them, too.
+    /// Readers of the log will get to it, maybe later: with a record, or with [`Passed`](Delivered::Passed). `None` if the end is not known
+    /// for sure now; then the caller appends a record: its offset is above them, too.
     fn find_end(&self, log: u32, done: EndCallback);
 
     /// Reads these logs, each from its offset on.
@@ -38,7 +39,12 @@ pub trait SharedLogs: Send + Sync {
     /// The logs cannot be read at all; trying again later may help.
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError>;
 
-    /// Deletes all or some of the records of a log below an offset. Offsets of other records stay as they are.
+    /// The number of the sequence that a log is kept in; the same for all nodes, and for ever.
+    fn sequence_of(&self, log: u32) -> u32;
+
+    /// Deletes all or some of the records below an offset in the sequence of a log. Offsets of other records stay as they are.
+    ///
+    /// Requires: no reader needs records below it of any log of the sequence.
     ///
     /// # Errors
     /// No record was deleted; the caller can try again.
@@ -50,8 +56,8 @@ pub trait SharedLogs: Send + Sync {
 
 /// A reader of several logs.
 pub trait SharedTail: Send {
-    /// The next records, those of each log in order and without gaps. Waits for the first of them at most for `wait`; the result may be
-    /// empty. Returns at most a few MiB.
+    /// What comes next of each log, in order and without gaps. Waits for the first records at most for `wait`; the result may be empty.
+    /// Returns at most a few MiB.
     ///
     /// # Errors
     /// See [`TailError`]. Records of other logs still come with the next call.
@@ -64,15 +70,38 @@ pub trait SharedTail: Send {
     fn leave(&mut self, log: u32);
 }
 
-/// A record that was read from a log.
+/// What was read of a log. Each offset is that of a record, or one that was passed; if some are neither, the sequence has lost records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivered {
+pub enum Delivered {
+    /// A record.
+    Record {
+        /// The log.
+        log: u32,
+        /// The log has no records from this offset up to `offset`.
+        from: u64,
+        /// The offset of the record.
+        offset: u64,
+        /// The record. Its time was given by the log: it does not depend on the clock of the sender.
+        record: Record,
+    },
+    /// The log has no records from one offset up to another.
+    Passed {
+        /// The log.
+        log: u32,
+        /// The first of these offsets.
+        from: u64,
+        /// The offset behind the last one.
+        to: u64,
+    },
+}
+
+impl Delivered {
     /// The log.
-    pub log: u32,
-    /// The offset of the record in that log. Offsets ascend, but may have gaps.
-    pub offset: u64,
-    /// The record. Its time was given by the log: it does not depend on the clock of the sender.
-    pub record: Record,
+    pub fn log(&self) -> u32 {
+        match self {
+            Self::Record { log, .. } | Self::Passed { log, .. } => *log,
+        }
+    }
 }
 
 /// Why a record is not acknowledged.

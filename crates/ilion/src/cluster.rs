@@ -268,6 +268,7 @@ fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs,
     let mut options =
         ilion_kafka_log::Options::new(url.clone(), security, marked, settings.tablets.0, META_TABLET);
     options.replication_factor = settings.log_options_replication_factor;
+    options.partitions = settings.log_options_partitions.into();
     KafkaLogs::open(options).map_err(|error| OpenError::Cluster(error.to_string()))
 }
 

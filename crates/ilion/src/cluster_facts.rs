@@ -7,12 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use ilion_cluster::{ClusterView, Node as NodeNumber, Traffic};
 use ilion_codec::{Error, Reader, Writer};
+use ilion_commitlog::SharedLogs;
 use ilion_engine::Engine;
 use ilion_internode::{Client, Kind, Lane, Served, ServedCall, Service, ServiceError};
 use ilion_kafka_log::KafkaLogs;
-use ilion_member::{Member, MemberFacts, WaitTimes};
+use ilion_member::{Member, MemberFacts, TabletFacts, WaitTimes};
 use ilion_node::RELEASE_VERSION;
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits, lag_of_all};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
 
 /// How long other members may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -34,20 +35,43 @@ impl ClusterFacts {
         let is_behind = facts.tablets.iter().filter(|tablet| !tablet.is_ready).count();
         MemberStanding {
             load_bytes: tables.iter().map(|table| table.sstable_bytes).sum(),
-            lag_records: lag_of_all(&lags(&facts, &self.logs.ends())),
+            lag_records: sum_of(
+                &lags(&facts, &self.logs.ends(), self.sequence_of()),
+                self.sequence_of(),
+            ),
             tablets_behind: (facts.lacking + is_behind) as u64,
             release: Some(RELEASE_VERSION.to_owned()),
         }
     }
+
+    fn sequence_of(&self) -> impl Fn(u32) -> u32 {
+        |tablet| self.logs.sequence_of(tablet)
+    }
 }
 
-/// The number of records that the node has not applied yet, for each tablet that it follows. Pure.
-fn lags(facts: &MemberFacts, ends: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
-    let lag_of = |tablet: u32, applied: u64| ends.get(&tablet).map_or(0, |end| end.saturating_sub(applied));
+/// The number of records that the node has not applied yet, for each tablet that it follows. `ends`: of the sequences. Pure.
+fn lags(
+    facts: &MemberFacts,
+    ends: &BTreeMap<u32, u64>,
+    sequence_of: impl Fn(u32) -> u32,
+) -> BTreeMap<u32, u64> {
+    let lag_of = |facts: &TabletFacts| {
+        let end = ends.get(&sequence_of(facts.tablet));
+        end.map_or(0, |end| end.saturating_sub(facts.applied))
+    };
     let tablets = facts.tablets.iter();
-    tablets
-        .map(|facts| (facts.tablet, lag_of(facts.tablet, facts.applied)))
-        .collect()
+    tablets.map(|facts| (facts.tablet, lag_of(facts))).collect()
+}
+
+/// The sum of the lags of tablets, at most [`u64::MAX`]: a broker may report any number as the end of a log. Of the tablets of a sequence, which
+/// lack the same records, that with the largest lag counts. Pure.
+fn sum_of(lags: &BTreeMap<u32, u64>, sequence_of: impl Fn(u32) -> u32) -> u64 {
+    let mut largest: BTreeMap<u32, u64> = BTreeMap::new();
+    for (tablet, lag) in lags {
+        let of_sequence = largest.entry(sequence_of(*tablet)).or_default();
+        *of_sequence = (*lag).max(*of_sequence);
+    }
+    largest.into_values().fold(0, u64::saturating_add)
 }
 
 /// Answers the questions of the administration about the cluster.
@@ -68,6 +92,7 @@ impl ClusterProbe for Probe {
     fn counts(&self) -> ClusterCounts {
         let facts = self.facts.member.facts();
         let (logs, calls) = (self.facts.logs.counts(), self.client.counts());
+        let lags = lags(&facts, &self.facts.logs.ends(), self.facts.sequence_of());
         let ready = facts.tablets.iter().filter(|tablet| tablet.is_ready);
         let halted = facts.tablets.iter().filter(|tablet| tablet.is_halted);
         ClusterCounts {
@@ -75,7 +100,8 @@ impl ClusterProbe for Probe {
             ready: ready.count() as u64,
             lacking: facts.lacking as u64,
             halted: halted.count() as u64,
-            lag_records: lags(&facts, &self.facts.logs.ends()),
+            lag_records_sum: sum_of(&lags, self.facts.sequence_of()),
+            lag_records: lags,
             applied: facts.applied,
             appended: facts.appended,
             repeated: facts.repeated,
@@ -190,8 +216,6 @@ fn release_of(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ilion_member::TabletFacts;
-
     use super::*;
 
     #[test]
@@ -209,7 +233,20 @@ mod tests {
         };
         // The end of the second is older than what was applied.
         let ends = BTreeMap::from([(0, 9), (1, 100), (2, 80)]);
-        assert_eq!(lags(&facts, &ends), BTreeMap::from([(1, 30), (2, 0), (3, 0)]));
+        let lags_of = lags(&facts, &ends, |tablet| tablet);
+        assert_eq!(lags_of, BTreeMap::from([(1, 30), (2, 0), (3, 0)]));
+        // The first and the third share the sequence 1.
+        let lags_of = lags(&facts, &ends, |tablet| tablet.min(tablet % 2 + 1));
+        assert_eq!(lags_of, BTreeMap::from([(1, 30), (2, 10), (3, 75)]));
+    }
+
+    #[test]
+    fn the_sum_of_lags_counts_each_sequence_once_and_has_a_limit() {
+        let lags = BTreeMap::from([(1, 30), (2, 10), (3, 12)]);
+        assert_eq!(sum_of(&lags, |tablet| tablet), 52);
+        assert_eq!(sum_of(&lags, |tablet| tablet % 2), 40);
+        let lags = BTreeMap::from([(1, u64::MAX - 3), (2, 2), (3, 5)]);
+        assert_eq!(sum_of(&lags, |tablet| tablet), u64::MAX);
     }
 
     #[test]

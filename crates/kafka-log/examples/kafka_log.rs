@@ -7,7 +7,7 @@
 //! kafka_log latency URL [name=value]..                   from acknowledgement to delivery in one process
 //! kafka_log ask URL [name=value]..                       for each line of its input: append LOG, or end LOG; a line each: a number or none
 //! ```
-//! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs`
+//! Names: `node` (number of the sender, 1), `tablets` (16), `partitions` (as many), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs`
 //! (ends then), `until=stdin` (an append or a tail goes on at least until its standard input ends), `in-flight` (64), `bytes` (of a body,
 //! 260: with envelope and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when nothing came for this many seconds,
 //! 3), `from` (offset in the logs of tablets, 0), `ca` (file with the certificates of the trusted issuers: TLS), `user`, `password`,
@@ -20,7 +20,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ilion_commitlog::{AppendError, Envelope, Kind, Origin, SharedLogs, TailError};
+use ilion_commitlog::{AppendError, Delivered, Envelope, Kind, Origin, SharedLogs, TailError};
 use ilion_kafka_client::{Credentials, Mechanism, Security};
 use ilion_kafka_log::{KafkaLogs, Options};
 use ilion_kafka_url::parse_url;
@@ -94,6 +94,7 @@ fn main() {
         u32::try_from(settings.number("tablets", 16)).unwrap(),
         META_LOG,
     );
+    options.partitions = u32::try_from(settings.number("partitions", options.tablets.into())).unwrap();
     options.replication_factor = u16::try_from(settings.number("replicas", 1)).unwrap();
     let logs = match KafkaLogs::open(options) {
         Ok(logs) => logs,
@@ -256,16 +257,20 @@ fn tail(logs: &KafkaLogs, settings: &Settings) {
     while input.lock().is_none_or(|ended| last.max(ended).elapsed() < idle) {
         match tail.next(Duration::from_millis(100)) {
             Ok(delivered) => {
-                for one in &delivered {
-                    let origin = one.record.origin;
-                    writeln!(out, "{} {} {} {}", one.log, one.offset, origin.node, origin.seq).unwrap();
-                    if let Some(last) = last_of.insert(one.log, Instant::now()) {
-                        longest = longest.max(last.elapsed());
-                    }
-                }
-                if !delivered.is_empty() {
-                    count += delivered.len();
+                for one in delivered {
+                    let Delivered::Record {
+                        log, offset, record, ..
+                    } = one
+                    else {
+                        continue;
+                    };
+                    let origin = record.origin;
+                    writeln!(out, "{log} {offset} {} {}", origin.node, origin.seq).unwrap();
                     last = Instant::now();
+                    if let Some(before) = last_of.insert(log, last) {
+                        longest = longest.max(last - before);
+                    }
+                    count += 1;
                 }
             }
             Err(error) => {
@@ -314,7 +319,9 @@ fn latency(logs: &KafkaLogs, settings: &Settings) {
         let mut delivered = HashMap::new();
         while (delivered.len() as u64) < count {
             for one in tail.next(Duration::from_secs(1)).unwrap() {
-                delivered.insert((one.log, one.offset), Instant::now());
+                if let Delivered::Record { log, offset, .. } = one {
+                    delivered.insert((log, offset), Instant::now());
+                }
             }
         }
         delivered

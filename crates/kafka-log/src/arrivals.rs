@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use ilion_commitlog::{Delivered, TailError};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 use uuid::Uuid;
 
 use crate::following::{Following, Own};
+use crate::splitting::{ReadFrom, Splitting};
+use crate::topics::Sharing;
 
 /// What has arrived for one tail.
 pub(crate) struct Arrivals {
@@ -24,6 +27,7 @@ pub(crate) struct Arrivals {
 /// See [`Arrivals`].
 pub(crate) struct State {
     pub following: Following,
+    pub splitting: Splitting,
     pub leaders: HashMap<u32, i32>,
     pub wakers: BTreeMap<i32, Arc<Notify>>,
     /// True while there is no room, so that brokers are not asked.
@@ -36,6 +40,45 @@ impl State {
         self.wakers.values().for_each(|waker| waker.notify_one());
     }
 
+    /// Follows a log from an offset on.
+    pub(crate) fn follow(&mut self, log: u32, from: u64) {
+        let read_from = self.splitting.follow(log, from);
+        self.read_from(read_from);
+    }
+
+    fn read_from(&mut self, read_from: Option<ReadFrom>) {
+        if let Some(ReadFrom { partition, offset }) = read_from {
+            self.following.follow(partition, offset, Instant::now());
+        }
+    }
+
+    /// Follows a log no longer.
+    pub(crate) fn leave(&mut self, log: u32) {
+        if let Some(partition) = self.splitting.leave(log) {
+            self.following.leave(partition);
+        }
+    }
+
+    /// Whether [`Self::take`] has records or a failure to return.
+    pub(crate) fn has_come(&self) -> bool {
+        self.splitting.has_failed() || self.following.has_come()
+    }
+
+    /// What comes next of the logs, or why one of them is not followed any more.
+    pub(crate) fn take(&mut self) -> Result<Vec<Delivered>, TailError> {
+        if let Some(failure) = self.splitting.take_failure() {
+            return Err(failure);
+        }
+        match self.following.take() {
+            Ok(placed) => Ok(self.splitting.split(placed)),
+            Err(failed) => {
+                let read_from = self.splitting.fail(failed);
+                self.read_from(read_from);
+                self.splitting.take_failure().map_or(Ok(Vec::new()), Err)
+            }
+        }
+    }
+
     /// Called when the caller has taken records.
     pub(crate) fn make_room(&mut self) {
         if std::mem::take(&mut self.is_full) {
@@ -45,12 +88,13 @@ impl State {
 
     fn is_behind(&self, broker: i32) -> bool {
         self.following
-            .is_behind(|log| self.leaders.get(&log) == Some(&broker))
+            .is_behind(|partition| self.leaders.get(&partition) == Some(&broker))
     }
 
-    /// Wakes the tasks of brokers that have records of `logs` which have not come.
-    fn wake_behind(&self, logs: impl Iterator<Item = u32>) {
-        let mut brokers: Vec<i32> = logs.filter_map(|log| self.leaders.get(&log).copied()).collect();
+    /// Wakes the tasks of brokers that have records of `partitions` which have not come.
+    fn wake_behind(&self, partitions: impl Iterator<Item = u32>) {
+        let leaders = partitions.filter_map(|partition| self.leaders.get(&partition).copied());
+        let mut brokers: Vec<i32> = leaders.collect();
         brokers.sort_unstable();
         brokers.dedup();
         for broker in brokers {
@@ -62,9 +106,10 @@ impl State {
 }
 
 impl Arrivals {
-    pub(crate) fn new(cluster: Uuid, bytes_max: usize) -> Self {
+    pub(crate) fn new(cluster: Uuid, sharing: Sharing, bytes_max: usize) -> Self {
         let state = State {
-            following: Following::new(cluster),
+            following: Following::new(cluster, sharing),
+            splitting: Splitting::new(sharing),
             leaders: HashMap::new(),
             wakers: BTreeMap::new(),
             is_full: false,
@@ -92,21 +137,21 @@ impl Arrivals {
         }
     }
 
-    fn reach(&self, log: u32, end: i64) {
+    fn reach(&self, partition: u32, end: i64) {
         let mut state = self.state.lock();
-        state.following.reach(log, end);
-        state.wake_behind(std::iter::once(log));
+        state.following.reach(partition, end);
+        state.wake_behind(std::iter::once(partition));
     }
 
     fn receive_own(&self, own: &[Own]) {
         let mut state = self.state.lock();
         for own in own {
             match self.is_full(&state.following) {
-                true => state.following.reach(own.log, own.end()),
+                true => state.following.reach(own.partition, own.end()),
                 false => state.following.receive_own(own.clone()),
             }
         }
-        state.wake_behind(own.iter().map(|own| own.log));
+        state.wake_behind(own.iter().map(|own| own.partition));
         let has_come = state.following.has_come();
         drop(state);
         if has_come {
@@ -126,13 +171,13 @@ impl Tails {
         tails.push(Arc::downgrade(arrivals));
     }
 
-    /// Notes that a log has records below `end`: tails that follow it fetch them now.
-    pub(crate) fn reach(&self, log: u32, end: u64) {
+    /// Notes that a partition has records below `end`: tails that follow it fetch them now.
+    pub(crate) fn reach(&self, partition: u32, end: u64) {
         let end = i64::try_from(end).unwrap_or(i64::MAX);
-        self.each(|tail| tail.reach(log, end));
+        self.each(|tail| tail.reach(partition, end));
     }
 
-    /// Gives tails that follow these logs the records that were appended, which spares fetching them.
+    /// Gives tails that follow these partitions the records that were appended, which spares fetching them.
     pub(crate) fn receive_own(&self, own: &[Own]) {
         self.each(|tail| tail.receive_own(own));
     }
@@ -150,14 +195,19 @@ mod tests {
 
     use super::*;
 
+    const SHARING: Sharing = Sharing {
+        tablets: 4,
+        partitions: 4,
+        meta_log: u32::MAX,
+    };
     const PATIENCE: Duration = Duration::from_secs(30);
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn a_rest_ends_when_its_broker_has_more_of_a_log_that_is_followed() {
+    fn a_rest_ends_when_its_broker_has_more_of_a_partition_that_is_followed() {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let arrivals = Arc::new(Arrivals::new(Uuid::nil(), 100));
+            let arrivals = Arc::new(Arrivals::new(Uuid::nil(), SHARING, 100));
             let wakers: Vec<Arc<Notify>> = (0..2).map(|_| Arc::default()).collect();
             {
                 let mut state = arrivals.state.lock();
@@ -168,8 +218,8 @@ mod tests {
                     .enumerate()
                     .map(|(broker, waker)| (broker as i32, waker))
                     .collect();
-                state.following.follow(1, 0, Instant::now());
-                state.following.follow(2, 0, Instant::now());
+                state.follow(1, 0);
+                state.follow(2, 0);
             }
             let tails = Tails::default();
             tails.add(&arrivals);
@@ -184,7 +234,7 @@ mod tests {
             tokio::task::yield_now().await;
             assert!(!second.is_finished());
             let own = Own {
-                log: 2,
+                partition: 2,
                 base_offset: 7,
                 time_millis: 1,
                 values: vec![bytes::Bytes::from_static(b"x")],

@@ -1,4 +1,4 @@
-//! [`Round`]: which replicas are asked for the ends of logs, and when an end is confirmed. Pure.
+//! [`Round`]: which replicas are asked for the ends of partitions, and when an end is confirmed. Pure.
 //!
 //! A leader that was cut off does not know that another one was elected. It still answers, and the end that it knows is too low. So its word
 //! alone is not enough:
@@ -28,10 +28,10 @@ pub(crate) enum Role {
 /// A broker, and what it is asked as.
 pub(crate) type Witness = (i32, Role);
 
-/// The end of a log, or `None` if it is not confirmed.
+/// The end of a partition, or `None` if it is not confirmed.
 pub(crate) type Outcome = Option<u64>;
 
-/// A log whose end is not known yet.
+/// A partition whose end is not known yet.
 #[derive(Debug)]
 struct Open {
     /// The leader's high watermark.
@@ -43,15 +43,15 @@ struct Open {
     expected: usize,
 }
 
-/// The ends of some logs, all asked for at the same time.
+/// The ends of some partitions, all asked for at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     open: BTreeMap<u32, Open>,
 }
 
 impl Round {
-    /// Adds a log. Returns who is to be asked, with the epoch of the partition; empty if the end cannot be confirmed now.
-    pub(crate) fn add(&mut self, log: u32, partition: &Partition, min_in_sync: usize) -> Vec<Witness> {
+    /// Adds a partition. Returns who is to be asked, with its epoch; empty if the end cannot be confirmed now.
+    pub(crate) fn add(&mut self, number: u32, partition: &Partition, min_in_sync: usize) -> Vec<Witness> {
         let Some(leader) = partition.leader.filter(|_| partition.epoch >= 0) else {
             return Vec::new();
         };
@@ -64,14 +64,14 @@ impl Round {
             needed: (witnesses.len() + 1).saturating_sub(min_in_sync).max(1),
             expected: witnesses.len(),
         };
-        self.open.insert(log, open);
+        self.open.insert(number, open);
         witnesses
     }
 
-    /// Takes an answer about a log: what the broker gives as its end, or `None` if it does not answer, or refuses the epoch. Returns the
+    /// Takes an answer about a partition: what the broker gives as its end, or `None` if it does not answer, or refuses the epoch. Returns the
     /// outcome once it is certain.
-    pub(crate) fn take(&mut self, log: u32, role: Role, answer: Option<u64>) -> Option<Outcome> {
-        let open = self.open.get_mut(&log)?;
+    pub(crate) fn take(&mut self, number: u32, role: Role, answer: Option<u64>) -> Option<Outcome> {
+        let open = self.open.get_mut(&number)?;
         open.expected = open.expected.saturating_sub(1);
         open.confirmed += usize::from(answer.is_some());
         let is_leader = role == Role::Leader;
@@ -84,11 +84,11 @@ impl Round {
             _ if open.confirmed + open.expected < open.needed => None,
             _ => return None,
         };
-        self.open.remove(&log);
+        self.open.remove(&number);
         Some(outcome)
     }
 
-    /// Whether all logs have an outcome.
+    /// Whether all partitions have an outcome.
     pub(crate) fn is_over(&self) -> bool {
         self.open.is_empty()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Counting {
     pub fetch_errors: AtomicU64,
     pub end_requests: AtomicU64,
     pub end_errors: AtomicU64,
-    /// The offset behind the last record of each log, as brokers said last.
+    /// The offset behind the last record of each partition, as brokers said last.
     ends: Mutex<BTreeMap<u32, u64>>,
 }
 
@@ -47,14 +47,15 @@ impl Counting {
         }
     }
 
-    /// Notes that a log ends here, as a broker says. An older answer may come later, so the end never moves back.
-    pub(crate) fn reach(&self, log: u32, end: i64) {
+    /// Notes that a partition ends here, as a broker says. An older answer may come later, so the end never moves back.
+    pub(crate) fn reach(&self, partition: u32, end: i64) {
         let end = u64::try_from(end).unwrap_or(0);
         let mut ends = self.ends.lock();
-        let known = ends.entry(log).or_default();
+        let known = ends.entry(partition).or_default();
         *known = end.max(*known);
     }
 
+    /// By partition.
     pub(crate) fn ends(&self) -> BTreeMap<u32, u64> {
         self.ends.lock().clone()
     }

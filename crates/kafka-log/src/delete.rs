@@ -1,4 +1,4 @@
-//! Deleting the start of a log.
+//! Deleting the start of the partition that a log is kept in.
 
 use std::time::Duration;
 
@@ -13,14 +13,15 @@ use crate::topics::Topics;
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Deletes what a log has below an offset.
+/// Deletes what the partition of a log has below an offset.
 pub(crate) async fn delete_below(
     cluster: &Cluster,
     topics: &Topics,
     log: u32,
     offset: u64,
 ) -> Result<(), TailError> {
-    let place = topics.place(log);
+    let partition = topics.sharing.partition_of(log);
+    let place = partition.and_then(|partition| topics.place(partition));
     let (Some((topic, partition)), Ok(offset)) = (place, i64::try_from(offset)) else {
         return Err(TailError::Refused(format!(
             "there is no log {log} with an offset {offset}"

@@ -51,7 +51,7 @@ struct State {
     is_closed: bool,
 }
 
-/// By log.
+/// By partition.
 type Waiting = BTreeMap<u32, Vec<Caller>>;
 
 impl State {
@@ -82,7 +82,7 @@ impl Drop for Caller {
     }
 }
 
-/// The epochs of leaders that this node knows, by log.
+/// The epochs of leaders that this node knows, by partition.
 type Epochs = BTreeMap<u32, i32>;
 
 /// What a broker is asked in one round, and where its answers go.
@@ -94,13 +94,17 @@ struct Ask {
 impl Ask {
     /// Answers for a broker that cannot be asked.
     fn fail(self, role: Role) {
-        let ends = self.epochs.into_keys().map(|log| (log, None)).collect();
+        let ends = self
+            .epochs
+            .into_keys()
+            .map(|partition| (partition, None))
+            .collect();
         // Fails if the round has ended.
         let _ = self.answers.send(Answers { role, ends });
     }
 }
 
-/// By log; `None` if the broker does not confirm the epoch.
+/// By partition; `None` if the broker does not confirm the epoch.
 struct Answers {
     role: Role,
     ends: Vec<(u32, Option<u64>)>,
@@ -118,12 +122,15 @@ impl Ends {
     /// See [`ilion_commitlog::SharedLogs::find_end`].
     pub(crate) fn ask(&self, log: u32, done: EndCallback) {
         let caller = Caller(Some(done));
+        let Some(partition) = self.shared.topics.sharing.partition_of(log) else {
+            return caller.answer(None);
+        };
         let mut state = self.state.lock();
         if state.is_closed {
             drop(state);
             return caller.answer(None);
         }
-        state.waiting.entry(log).or_default().push(caller);
+        state.waiting.entry(partition).or_default().push(caller);
         state.count += 1;
         let is_enough = state.count >= state.enough;
         drop(state);
@@ -182,19 +189,19 @@ impl Ends {
             let Ok(Some(Answers { role, ends })) = timeout_at(deadline, answers.recv()).await else {
                 return;
             };
-            for (log, end) in ends {
-                if let Some(outcome) = round.take(log, role, end) {
+            for (partition, end) in ends {
+                if let Some(outcome) = round.take(partition, role, end) {
                     if let Some(end) = outcome {
-                        self.shared.tails.reach(log, end);
+                        self.shared.tails.reach(partition, end);
                     }
-                    let callers = waiting.remove(&log).unwrap_or_default();
+                    let callers = waiting.remove(&partition).unwrap_or_default();
                     callers.into_iter().for_each(|caller| caller.answer(outcome));
                 }
             }
         }
     }
 
-    /// Asks all replicas of these logs that are not busy with earlier rounds. Callers of logs that have no leader are dropped, and so
+    /// Asks all replicas of these partitions that are not busy with earlier rounds. Callers of partitions that have no leader are dropped, and so
     /// get `None`.
     fn begin(
         self: &Arc<Self>,
@@ -203,15 +210,15 @@ impl Ends {
     ) -> (Round, UnboundedReceiver<Answers>) {
         let view = self.shared.cluster.view();
         let (mut round, mut questions) = (Round::default(), BTreeMap::<Witness, Epochs>::new());
-        waiting.retain(|log, _| {
-            let place = self.shared.topics.place(*log);
+        waiting.retain(|number, _| {
+            let place = self.shared.topics.place(*number);
             let Some(partition) = place.and_then(|(topic, index)| view.partition(topic, index)) else {
                 return false;
             };
-            let witnesses = round.add(*log, partition, self.shared.options.min_in_sync());
+            let witnesses = round.add(*number, partition, self.shared.options.min_in_sync());
             for witness in &witnesses {
                 let epochs = questions.entry(*witness).or_default();
-                epochs.insert(*log, partition.epoch);
+                epochs.insert(*number, partition.epoch);
             }
             !witnesses.is_empty()
         });
@@ -264,20 +271,23 @@ impl Ends {
             if ends.values().any(is_newer) {
                 self.shared.cluster.renew();
             }
-            let ends = ends.into_iter().map(|(log, end)| (log, end.ok())).collect();
+            let ends = ends
+                .into_iter()
+                .map(|(partition, end)| (partition, end.ok()))
+                .collect();
             // Fails if the round has ended.
             let _ = ask.answers.send(Answers { role, ends });
         }
     }
 
     fn request(&self, role: Role, epochs: &Epochs) -> ListOffsets {
-        let partitions = epochs.iter().map(|(log, epoch)| {
+        let partitions = epochs.iter().map(|(number, epoch)| {
             let partition = |index| ListOffsetsPartition {
                 index,
                 current_leader_epoch: *epoch,
                 timestamp: LATEST,
             };
-            (*log, partition)
+            (*number, partition)
         });
         let topic = |name, partitions| ListOffsetsTopic { name, partitions };
         ListOffsets {
@@ -290,14 +300,14 @@ impl Ends {
         }
     }
 
-    /// For each log, the end that an answer gives, or the code of the error why it does not.
+    /// For each partition, the end that an answer gives, or the code of the error why it does not.
     fn ends_in(&self, answer: &ListedOffsets, epochs: &Epochs) -> BTreeMap<u32, Result<u64, i16>> {
-        let unknown = |log: &u32| (*log, Err(codes::UNKNOWN_TOPIC_OR_PARTITION));
+        let unknown = |partition: &u32| (*partition, Err(codes::UNKNOWN_TOPIC_OR_PARTITION));
         let mut ends: BTreeMap<u32, Result<u64, i16>> = epochs.keys().map(unknown).collect();
         for topic in &answer.topics {
             for partition in &topic.partitions {
-                let log = self.shared.topics.log(&topic.name, partition.index);
-                let Some((log, epoch)) = log.and_then(|log| epochs.get_key_value(&log)) else {
+                let number = self.shared.topics.number(&topic.name, partition.index);
+                let Some((number, epoch)) = number.and_then(|number| epochs.get_key_value(&number)) else {
                     continue;
                 };
                 let end = match partition.error {
@@ -305,7 +315,7 @@ impl Ends {
                     codes::NONE => u64::try_from(partition.offset).map_err(|_| codes::OFFSET_NOT_AVAILABLE),
                     error => Err(error),
                 };
-                ends.insert(*log, end);
+                ends.insert(*number, end);
             }
         }
         ends

@@ -1,39 +1,40 @@
-//! [`Following`]: which logs a tail reads, and what has arrived. Pure: it asks no broker, and the clock is a parameter.
+//! [`Following`]: which partitions a tail reads, and what has arrived. Pure: it asks no broker, and the clock is a parameter.
 //!
-//! When a log is read from another offset, it gets a new turn. So an answer to a request from before the change is recognised and dropped.
+//! When a partition is read from another offset, it gets a new turn. So an answer to a request from before the change is recognised and dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ilion_commitlog::{Delivered, TailError};
+use ilion_commitlog::Record;
 use ilion_kafka_client::batch::{self, Batch};
 use uuid::Uuid;
 
 use crate::frame;
+use crate::topics::Sharing;
 
 /// A call of [`Following::take`] returns about this many bytes.
 const CALL_BYTES: usize = 2 << 20;
 
-/// A log that is read.
+/// A partition that is read.
 #[derive(Clone, Debug)]
 struct Followed {
     next: i64,
     turn: u64,
-    /// The log is not requested before this time, since it failed.
+    /// The partition is not requested before this time, since it failed.
     not_before: Option<Instant>,
     /// When a broker last answered for it, or when it was first asked for.
     answered: Instant,
-    /// True if an answer did not have the next batch of the log, although the log has one.
+    /// True if an answer did not have the next batch of the partition, although the partition has one.
     is_left_out: bool,
-    /// The log has records up to here, as far as this node knows.
+    /// The partition has records up to here, as far as this node knows.
     end: i64,
 }
 
-/// Records of one log that this node has appended, and a broker acknowledged.
+/// Records of one partition that this node has appended, and a broker acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Own {
-    pub log: u32,
+    pub partition: u32,
     /// The offset of the first one; the others follow without a gap.
     pub base_offset: i64,
     /// When the broker appended them; negative if it does not say.
@@ -49,19 +50,19 @@ impl Own {
     }
 }
 
-/// A request for the records of a log.
+/// A request for the records of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
-    pub log: u32,
+    pub partition: u32,
     pub next: i64,
     turn: u64,
 }
 
-/// Records of one log that have arrived.
+/// Records of one partition that have arrived.
 enum Records {
     /// Those of the batch from this offset on.
     Fetched {
-        log: u32,
+        partition: u32,
         from: i64,
         batch: Batch,
     },
@@ -70,31 +71,56 @@ enum Records {
 
 enum Come {
     Records(Records),
-    Failed(TailError),
+    Failed(Failed),
 }
 
-/// The logs that a tail reads, and the batches that have arrived.
+/// A record at its place in a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub partition: u32,
+    pub offset: u64,
+    pub record: Record,
+}
+
+/// Why a partition is not read any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failed {
+    pub partition: u32,
+    pub failure: Failure,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The records below this offset are deleted, and the next one was among them.
+    Deleted { start: u64 },
+    /// The record at this offset cannot be read.
+    Unreadable { offset: u64, reason: String },
+    /// The partition is not what it was.
+    Refused(String),
+}
+
+/// The partitions that a tail reads, and the batches that have arrived.
 pub(crate) struct Following {
-    cluster: Uuid,
-    logs: BTreeMap<u32, Followed>,
+    frames: Frames,
+    partitions: BTreeMap<u32, Followed>,
     come: VecDeque<Come>,
     bytes: usize,
     turns: u64,
-    /// The log that the last requests began with; the next ones begin with the log after it.
+    /// The partition that the last requests began with; the next ones begin with the one after it.
     first: u32,
     /// The last failure, for messages.
     trouble: Option<String>,
     told: Option<Instant>,
 }
 
-/// Where an offset that a broker does not have is, according to the start and the end of the log.
+/// Where an offset that a broker does not have is, according to the start and the end of the partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Range {
-    /// It was deleted; the log starts here.
+    /// It was deleted; the partition starts here.
     Deleted(u64),
-    /// The log ends here, below the offset.
+    /// The partition ends here, below the offset.
     Shorter(i64),
-    /// The log has it, after all.
+    /// The partition has it, after all.
     Within,
 }
 
@@ -108,10 +134,10 @@ pub(crate) fn judge_range(offset: i64, start: i64, end: i64) -> Range {
 }
 
 impl Following {
-    pub(crate) fn new(cluster: Uuid) -> Self {
+    pub(crate) fn new(cluster: Uuid, sharing: Sharing) -> Self {
         Self {
-            cluster,
-            logs: BTreeMap::new(),
+            frames: Frames { cluster, sharing },
+            partitions: BTreeMap::new(),
             come: VecDeque::new(),
             bytes: 0,
             turns: 0,
@@ -126,8 +152,8 @@ impl Following {
         self.bytes
     }
 
-    pub(crate) fn follow(&mut self, log: u32, from: u64, now: Instant) {
-        self.leave(log);
+    pub(crate) fn follow(&mut self, partition: u32, from: u64, now: Instant) {
+        self.leave(partition);
         self.turns += 1;
         let followed = Followed {
             next: i64::try_from(from).unwrap_or(i64::MAX),
@@ -137,71 +163,76 @@ impl Following {
             is_left_out: false,
             end: 0,
         };
-        self.logs.insert(log, followed);
+        self.partitions.insert(partition, followed);
     }
 
-    pub(crate) fn leave(&mut self, log: u32) {
-        self.logs.remove(&log);
-        let is_kept = |come: &Come| match come {
-            Come::Records(records) => records.log() != log,
-            Come::Failed(error) => log_of(error) != Some(log),
-        };
-        self.come.retain(is_kept);
+    pub(crate) fn leave(&mut self, partition: u32) {
+        self.partitions.remove(&partition);
+        self.come.retain(|come| come.partition() != partition);
         self.bytes = self.come.iter().map(Come::bytes).sum();
     }
 
-    /// The requests for the broker that leads `is_led` logs. They begin with another log each time, since most of an answer is of the
-    /// first log.
+    /// The requests for the broker that leads `is_led` partitions. They begin with another one each time, since most of an answer is of the
+    /// first one.
     pub(crate) fn ask(&mut self, now: Instant, is_led: impl Fn(u32) -> bool) -> Vec<Asked> {
         let first = self.first;
-        let logs = self.logs.range(first..).chain(self.logs.range(..first));
-        let ready = logs.filter(|(log, followed)| {
-            is_led(**log) && followed.not_before.is_none_or(|not_before| not_before <= now)
+        let all = self
+            .partitions
+            .range(first..)
+            .chain(self.partitions.range(..first));
+        let ready = all.filter(|(partition, followed)| {
+            is_led(**partition) && followed.not_before.is_none_or(|not_before| not_before <= now)
         });
         let (left_out, others): (Vec<_>, Vec<_>) = ready.partition(|(_, followed)| followed.is_left_out);
         let asked: Vec<Asked> = left_out
             .into_iter()
             .chain(others)
-            .map(|(log, followed)| Asked {
-                log: *log,
+            .map(|(partition, followed)| Asked {
+                partition: *partition,
                 next: followed.next,
                 turn: followed.turn,
             })
             .collect();
         if let Some(asked) = asked.first() {
-            self.first = asked.log.wrapping_add(1);
+            self.first = asked.partition.wrapping_add(1);
         }
         asked
     }
 
-    /// When [`Following::ask`] will return a log that it does not return now; `None` if no time changes that.
+    /// When [`Following::ask`] will return a partition that it does not return now; `None` if no time changes that.
     pub(crate) fn ready_at(&self, is_led: impl Fn(u32) -> bool) -> Option<Instant> {
-        let led = self.logs.iter().filter(|(log, _)| is_led(**log));
+        let led = self
+            .partitions
+            .iter()
+            .filter(|(partition, _)| is_led(**partition));
         led.filter_map(|(_, followed)| followed.not_before).min()
     }
 
     fn current(&mut self, asked: Asked) -> Option<&mut Followed> {
-        let followed = self.logs.get_mut(&asked.log)?;
+        let followed = self.partitions.get_mut(&asked.partition)?;
         (followed.turn == asked.turn && followed.next == asked.next).then_some(followed)
     }
 
-    /// Notes that a log has records below `end`.
-    pub(crate) fn reach(&mut self, log: u32, end: i64) {
-        if let Some(followed) = self.logs.get_mut(&log) {
+    /// Notes that a partition has records below `end`.
+    pub(crate) fn reach(&mut self, partition: u32, end: i64) {
+        if let Some(followed) = self.partitions.get_mut(&partition) {
             followed.end = followed.end.max(end);
         }
     }
 
-    /// Whether `is_led` logs are known to have records that have not come.
+    /// Whether `is_led` partitions are known to have records that have not come.
     pub(crate) fn is_behind(&self, is_led: impl Fn(u32) -> bool) -> bool {
-        let mut led = self.logs.iter().filter(|(log, _)| is_led(**log));
+        let mut led = self
+            .partitions
+            .iter()
+            .filter(|(partition, _)| is_led(**partition));
         led.any(|(_, followed)| followed.next < followed.end)
     }
 
-    /// Takes records that this node has appended itself, so that they need not be fetched, if they are the next ones of their log. Otherwise
-    /// notes that the log has them.
+    /// Takes records that this node has appended itself, so that they need not be fetched, if they are the next ones of their
+    /// partition. Otherwise notes that the partition has them.
     pub(crate) fn receive_own(&mut self, own: Own) {
-        let Some(followed) = self.logs.get_mut(&own.log) else {
+        let Some(followed) = self.partitions.get_mut(&own.partition) else {
             return;
         };
         followed.end = followed.end.max(own.end());
@@ -212,7 +243,7 @@ impl Following {
         }
     }
 
-    /// Takes batches from a broker, where the log ends at `end`. The last batch may be incomplete.
+    /// Takes batches from a broker, where the partition ends at `end`. The last batch may be incomplete.
     pub(crate) fn receive(&mut self, asked: Asked, mut bytes: Bytes, end: i64, now: Instant) {
         let Some(followed) = self.current(asked) else {
             return;
@@ -226,8 +257,12 @@ impl Following {
                 Ok(Some(batch)) => {
                     let next = batch.last_offset + 1;
                     if !batch.is_control {
-                        let log = asked.log;
-                        self.arrive(Records::Fetched { log, from, batch });
+                        let partition = asked.partition;
+                        self.arrive(Records::Fetched {
+                            partition,
+                            from,
+                            batch,
+                        });
                     }
                     from = next;
                 }
@@ -235,14 +270,13 @@ impl Following {
                 Err(error) => {
                     let reason = format!("Kafka's batch there is damaged: expected {}", error.expected);
                     let offset = u64::try_from(from).unwrap_or(0);
-                    let log = asked.log;
-                    return self.fail(asked, TailError::Unreadable { log, offset, reason });
+                    return self.fail(asked, Failure::Unreadable { offset, reason });
                 }
             }
         }
-        // The next batch may be too large for what the logs before this one left of the answer.
+        // The next batch may be too large for what the partitions before this one left of the answer.
         let is_left_out = from == asked.next && from < end;
-        if let Some(followed) = self.logs.get_mut(&asked.log) {
+        if let Some(followed) = self.partitions.get_mut(&asked.partition) {
             (followed.next, followed.is_left_out) = (from, is_left_out);
         }
     }
@@ -252,19 +286,17 @@ impl Following {
         self.come.push_back(Come::Records(records));
     }
 
-    /// Notes a failure that does not pass: the log is not read any more. Records that came before are still delivered.
-    pub(crate) fn fail(&mut self, asked: Asked, error: TailError) {
-        if self
-            .logs
-            .get(&asked.log)
-            .is_some_and(|log| log.turn == asked.turn)
-        {
-            self.logs.remove(&asked.log);
-            self.come.push_back(Come::Failed(error));
+    /// Notes a failure that does not pass: the partition is not read any more. Records that came before are still delivered.
+    pub(crate) fn fail(&mut self, asked: Asked, failure: Failure) {
+        let partition = asked.partition;
+        let followed = self.partitions.get(&partition);
+        if followed.is_some_and(|followed| followed.turn == asked.turn) {
+            self.partitions.remove(&partition);
+            self.come.push_back(Come::Failed(Failed { partition, failure }));
         }
     }
 
-    /// Notes a failure that may pass: the log is requested again after `until`.
+    /// Notes a failure that may pass: the partition is requested again after `until`.
     pub(crate) fn put_off(&mut self, asked: Asked, trouble: &str, until: Instant) {
         self.note(trouble);
         if let Some(followed) = self.current(asked) {
@@ -283,12 +315,12 @@ impl Following {
     }
 
     /// The next records, or a failure. Records before a failure are returned first.
-    pub(crate) fn take(&mut self) -> Result<Vec<Delivered>, TailError> {
-        let (mut delivered, mut bytes) = (Vec::new(), 0);
+    pub(crate) fn take(&mut self) -> Result<Vec<Placed>, Failed> {
+        let (mut placed, mut bytes) = (Vec::new(), 0);
         while bytes < CALL_BYTES {
             match self.come.pop_front() {
                 None => break,
-                Some(Come::Failed(error)) if delivered.is_empty() => return Err(error),
+                Some(Come::Failed(failed)) if placed.is_empty() => return Err(failed),
                 Some(failed @ Come::Failed(_)) => {
                     self.come.push_front(failed);
                     break;
@@ -296,40 +328,47 @@ impl Following {
                 Some(Come::Records(records)) => {
                     self.bytes = self.bytes.saturating_sub(records.bytes());
                     bytes += records.bytes();
-                    if let Err(error) = records.deliver(self.cluster, &mut delivered) {
-                        self.leave(records.log());
-                        self.come.push_front(Come::Failed(error));
+                    if let Err(failed) = records.deliver(self.frames, &mut placed) {
+                        self.leave(records.partition());
+                        self.come.push_front(Come::Failed(failed));
                     }
                 }
             }
         }
-        Ok(delivered)
+        Ok(placed)
     }
 
-    /// An error about the logs that no broker has answered for within the time `after`; at most once in this time.
-    pub(crate) fn unreachable(&mut self, now: Instant, after: Duration) -> Option<TailError> {
+    /// What is wrong with the partitions that no broker has answered for within the time `after`; at most once in this time.
+    pub(crate) fn unreachable(&mut self, now: Instant, after: Duration) -> Option<String> {
         let is_silent = |since: Instant| now.saturating_duration_since(since) >= after;
         if self.told.is_some_and(|told| !is_silent(told)) {
             return None;
         }
         let silent: Vec<u32> = self
-            .logs
+            .partitions
             .iter()
             .filter(|(_, followed)| is_silent(followed.answered))
-            .map(|(log, _)| *log)
+            .map(|(partition, _)| *partition)
             .collect();
-        let first = silent.first()?;
+        let log = self.frames.sharing.logs_in(*silent.first()?).next()?;
         self.told = Some(now);
         let trouble = self.trouble.as_deref().unwrap_or("it has no leader");
-        Some(TailError::Unreachable(format!(
-            "{} of {} logs, such as log {first}, for more than {after:?}: {trouble}",
+        Some(format!(
+            "{} of {} partitions, such as that of log {log}, for more than {after:?}: {trouble}",
             silent.len(),
-            self.logs.len()
-        )))
+            self.partitions.len()
+        ))
     }
 }
 
 impl Come {
+    fn partition(&self) -> u32 {
+        match self {
+            Self::Records(records) => records.partition(),
+            Self::Failed(failed) => failed.partition,
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Records(records) => records.bytes(),
@@ -338,18 +377,11 @@ impl Come {
     }
 }
 
-fn log_of(error: &TailError) -> Option<u32> {
-    match error {
-        TailError::Deleted { log, .. } | TailError::Unreadable { log, .. } => Some(*log),
-        TailError::Unreachable(_) | TailError::Refused(_) => None,
-    }
-}
-
 impl Records {
-    fn log(&self) -> u32 {
+    fn partition(&self) -> u32 {
         match self {
-            Self::Fetched { log, .. } => *log,
-            Self::Own(own) => own.log,
+            Self::Fetched { partition, .. } => *partition,
+            Self::Own(own) => own.partition,
         }
     }
 
@@ -360,55 +392,61 @@ impl Records {
         }
     }
 
-    fn deliver(&self, cluster: Uuid, delivered: &mut Vec<Delivered>) -> Result<(), TailError> {
-        let (log, from, batch) = match self {
-            Self::Fetched { log, from, batch } => (*log, *from, batch),
+    fn deliver(&self, frames: Frames, placed: &mut Vec<Placed>) -> Result<(), Failed> {
+        let (partition, from, batch) = match self {
+            Self::Fetched {
+                partition,
+                from,
+                batch,
+            } => (*partition, *from, batch),
             Self::Own(own) => {
                 for (value, offset) in own.values.iter().zip(own.base_offset..) {
-                    delivered.push(read(cluster, (own.log, offset), own.time_millis, value)?);
+                    placed.push(frames.read((own.partition, offset), own.time_millis, value)?);
                 }
                 return Ok(());
             }
         };
         let records = batch.records().map_err(|error| {
             let reason = format!("Kafka's batch there is damaged: expected {}", error.expected);
-            unreadable(log, from.max(batch.base_offset), reason)
+            unreadable(partition, from.max(batch.base_offset), reason)
         })?;
         for record in records.into_iter().filter(|record| record.offset >= from) {
             let value = record.value.unwrap_or_default();
-            delivered.push(read(
-                cluster,
-                (log, record.offset),
-                batch.max_time_millis,
-                &value,
-            )?);
+            placed.push(frames.read((partition, record.offset), batch.max_time_millis, &value)?);
         }
         Ok(())
     }
 }
 
-/// Reads a record at its place: a log and an offset.
-fn read(
+/// What the records of a cluster have in common.
+#[derive(Clone, Copy, Debug)]
+struct Frames {
     cluster: Uuid,
-    (log, offset): (u32, i64),
-    time_millis: i64,
-    value: &Bytes,
-) -> Result<Delivered, TailError> {
-    let time_micros = time_millis.saturating_mul(1000);
-    let record = frame::decode(cluster, log, time_micros, value);
-    Ok(Delivered {
-        log,
-        offset: u64::try_from(offset).unwrap_or(0),
-        record: record.map_err(|reason| unreadable(log, offset, reason))?,
-    })
+    sharing: Sharing,
 }
 
-fn unreadable(log: u32, offset: i64, reason: String) -> TailError {
-    TailError::Unreadable {
-        log,
-        offset: u64::try_from(offset).unwrap_or(0),
-        reason,
+impl Frames {
+    /// Reads a record at its place: a partition and an offset.
+    fn read(
+        self,
+        (partition, offset): (u32, i64),
+        time_millis: i64,
+        value: &Bytes,
+    ) -> Result<Placed, Failed> {
+        let time_micros = time_millis.saturating_mul(1000);
+        let record = frame::decode(self.cluster, self.sharing, partition, time_micros, value);
+        Ok(Placed {
+            partition,
+            offset: u64::try_from(offset).unwrap_or(0),
+            record: record.map_err(|reason| unreadable(partition, offset, reason))?,
+        })
     }
+}
+
+fn unreadable(partition: u32, offset: i64, reason: String) -> Failed {
+    let offset = u64::try_from(offset).unwrap_or(0);
+    let failure = Failure::Unreadable { offset, reason };
+    Failed { partition, failure }
 }
 
 #[cfg(test)]
@@ -419,6 +457,11 @@ mod tests {
     use super::*;
 
     const CLUSTER: Uuid = Uuid::from_u128(7);
+    const SHARING: Sharing = Sharing {
+        tablets: 9,
+        partitions: 9,
+        meta_log: u32::MAX,
+    };
 
     fn value(cluster: Uuid, log: u32, body: u8) -> Bytes {
         let body = [body];
@@ -426,7 +469,7 @@ mod tests {
             tablet: log,
             ..Envelope::mutation(&body)
         };
-        frame::encode(cluster, &envelope)
+        frame::encode(cluster, SHARING, &envelope)
     }
 
     fn batch_at(base_offset: i64, values: &[Bytes]) -> Vec<u8> {
@@ -453,7 +496,7 @@ mod tests {
 
     impl World {
         fn new(from: u64) -> Self {
-            let (mut following, now) = (Following::new(CLUSTER), Instant::now());
+            let (mut following, now) = (Following::new(CLUSTER, SHARING), Instant::now());
             following.follow(1, from, now);
             Self { following, now }
         }
@@ -483,7 +526,14 @@ mod tests {
         let delivered = world.following.take().unwrap();
         let seen: Vec<_> = delivered
             .iter()
-            .map(|one| (one.log, one.offset, one.record.time_micros, one.record.body[0]))
+            .map(|one| {
+                (
+                    one.partition,
+                    one.offset,
+                    one.record.time_micros,
+                    one.record.body[0],
+                )
+            })
             .collect();
         assert_eq!(
             seen,
@@ -508,7 +558,7 @@ mod tests {
 
     fn own(base_offset: i64, time_millis: i64) -> Own {
         Own {
-            log: 1,
+            partition: 1,
             base_offset,
             time_millis,
             values: (0..2).map(|body| value(CLUSTER, 1, body)).collect(),
@@ -542,14 +592,17 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_behind_up_to_its_known_end() {
+    fn a_partition_is_behind_up_to_its_known_end() {
         let mut world = World::new(0);
         assert!(!world.following.is_behind(|_| true));
         world.following.reach(1, 3);
         world.following.reach(1, 2);
         world.following.reach(2, 9);
         assert!(world.following.is_behind(|_| true));
-        assert!(!world.following.is_behind(|log| log == 2), "it is not followed");
+        assert!(
+            !world.following.is_behind(|partition| partition == 2),
+            "it is not followed"
+        );
         world.receive(&[good(0, 2)]);
         assert!(world.following.is_behind(|_| true));
         world.receive(&[good(2, 1)]);
@@ -557,15 +610,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_record_stops_its_log_after_the_records_before_it() {
+    fn an_unreadable_record_stops_its_partition_after_the_records_before_it() {
         let mut world = World::new(0);
         let foreign = batch_at(3, &[value(CLUSTER, 1, 0), value(Uuid::nil(), 1, 0)]);
         world.receive(&[good(0, 3), foreign, good(5, 1)]);
         assert_eq!(world.offsets(), [0, 1, 2, 3]);
         let error = world.following.take().unwrap_err();
         assert!(
-            matches!(error, TailError::Unreadable { log: 1, offset: 4, ref reason } if reason.contains("two clusters")),
-            "{error}"
+            matches!(error.failure, Failure::Unreadable { offset: 4, ref reason } if reason.contains("two clusters")),
+            "{error:?}"
         );
         assert!(
             world.following.ask(world.now, |_| true).is_empty(),
@@ -584,29 +637,29 @@ mod tests {
         assert_eq!(world.offsets(), [0, 1, 2]);
         let error = world.following.take().unwrap_err();
         assert!(
-            matches!(error, TailError::Unreadable { offset: 3, .. }),
-            "{error}"
+            matches!(error.failure, Failure::Unreadable { offset: 3, .. }),
+            "{error:?}"
         );
         let mut world = World::new(0);
         world.receive(&[vec![0xff; 100]]);
         let error = world.following.take().unwrap_err();
         assert!(
-            matches!(error, TailError::Unreadable { offset: 0, .. }),
-            "{error}"
+            matches!(error.failure, Failure::Unreadable { offset: 0, .. }),
+            "{error:?}"
         );
     }
 
     #[test]
-    fn logs_take_turns_at_the_front_and_failed_ones_rest() {
+    fn partitions_take_turns_at_the_front_and_failed_ones_rest() {
         let mut world = World::new(0);
         world.following.follow(2, 0, world.now);
-        let firsts: Vec<u32> = (0..3).map(|_| world.asked().log).collect();
+        let firsts: Vec<u32> = (0..3).map(|_| world.asked().partition).collect();
         assert_eq!(firsts, [1, 2, 1]);
         let later = world.now + Duration::from_secs(1);
-        let asked = world.following.ask(world.now, |log| log == 2)[0];
+        let asked = world.following.ask(world.now, |partition| partition == 2)[0];
         world.following.put_off(asked, "no leader", later);
-        let logs = |asked: Vec<Asked>| asked.iter().map(|asked| asked.log).collect::<Vec<_>>();
-        assert_eq!(logs(world.following.ask(world.now, |_| true)), [1]);
+        let numbers = |asked: Vec<Asked>| asked.iter().map(|asked| asked.partition).collect::<Vec<_>>();
+        assert_eq!(numbers(world.following.ask(world.now, |_| true)), [1]);
         assert_eq!(world.following.ready_at(|_| true), Some(later));
         assert_eq!(world.following.ask(later, |_| true).len(), 2);
     }
@@ -614,16 +667,16 @@ mod tests {
     #[test]
     fn a_batch_that_did_not_fit_is_asked_for_first() {
         let mut world = World::new(0);
-        for log in 2..9 {
-            world.following.follow(log, 0, world.now);
+        for partition in 2..9 {
+            world.following.follow(partition, 0, world.now);
         }
-        let asked = world.following.ask(world.now, |log| log == 5)[0];
+        let asked = world.following.ask(world.now, |partition| partition == 5)[0];
         world.following.receive(asked, Bytes::new(), 1, world.now);
-        assert_eq!(world.asked().log, 5);
-        assert_eq!(world.asked().log, 5, "until it comes");
-        let asked = world.following.ask(world.now, |log| log == 5)[0];
+        assert_eq!(world.asked().partition, 5);
+        assert_eq!(world.asked().partition, 5, "until it comes");
+        let asked = world.following.ask(world.now, |partition| partition == 5)[0];
         world.following.receive(asked, Bytes::new(), 0, world.now);
-        assert_ne!(world.asked().log, 5, "it has no news");
+        assert_ne!(world.asked().partition, 5, "it has no news");
     }
 
     #[test]
@@ -634,8 +687,8 @@ mod tests {
         world.following.note("a broker is down");
         let told = world.following.unreachable(world.now + after, after).unwrap();
         assert_eq!(
-            told.to_string(),
-            "the log cannot be reached: 1 of 1 logs, such as log 1, for more than 5s: a broker is down"
+            told,
+            "1 of 1 partitions, such as that of log 1, for more than 5s: a broker is down"
         );
         assert_eq!(world.following.unreachable(world.now + after, after), None);
         assert!(

@@ -16,7 +16,6 @@ use crate::open::open;
 use crate::sending::Sending;
 use crate::shared::Shared;
 use crate::tail::Tail;
-use crate::topics::Topics;
 use crate::{OpenError, Options};
 
 /// Threads that speak to the brokers. A callback of `append` runs on one of them.
@@ -70,8 +69,7 @@ impl KafkaLogs {
         let handle = runtime.handle().clone();
         let threads = Threads(Some(runtime));
         let opening = async move {
-            let topics = Topics::new(&options);
-            open(&options, &topics).await.map(|cluster| Shared {
+            open(&options).await.map(|(cluster, topics)| Shared {
                 cluster,
                 topics,
                 options,
@@ -100,8 +98,8 @@ impl KafkaLogs {
         self.inner.shared.counting.counts()
     }
 
-    /// The offset behind the last record of each log that a tail follows, as brokers said last. While a broker does not answer, its logs
-    /// may be longer.
+    /// The offset behind the last record of each sequence of which a tail follows logs ([`SharedLogs::sequence_of`]), as brokers said last.
+    /// While a broker does not answer, its sequences may be longer.
     pub fn ends(&self) -> BTreeMap<u32, u64> {
         self.inner.shared.counting.ends()
     }
@@ -120,6 +118,11 @@ impl SharedLogs for KafkaLogs {
 
     fn find_end(&self, log: u32, done: EndCallback) {
         self.inner.ends.ask(log, done);
+    }
+
+    fn sequence_of(&self, log: u32) -> u32 {
+        // Logs of no cluster are in no sequence with others.
+        self.inner.shared.topics.sharing.partition_of(log).unwrap_or(log)
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {

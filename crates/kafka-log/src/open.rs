@@ -47,31 +47,35 @@ pub enum OpenError {
 }
 
 /// Connects, creates topics that are missing, and checks those that exist. A task of the runtime keeps the view of the cluster up to date.
-pub(crate) async fn open(options: &Options, topics: &Topics) -> Result<Arc<Cluster>, OpenError> {
+pub(crate) async fn open(options: &Options) -> Result<(Arc<Cluster>, Topics), OpenError> {
     if let Some(problem) = options.problem() {
         return Err(OpenError::Refused(problem));
     }
     let explain = |error| explain(options, error);
+    let topics = Topics::new(options, options.partitions.min(options.tablets));
     let names = vec![topics.data.clone(), topics.meta.clone()];
     let cluster = Cluster::connect(options.client.clone(), names).await;
     let cluster = cluster.map_err(explain)?;
     let renewing = Arc::clone(&cluster);
     tokio::spawn(async move { renewing.run().await });
-    create_missing(&cluster, options, topics).await?;
-    let found = describe_when_known(&cluster, options, topics).await?;
+    create_missing(&cluster, options, &topics).await?;
+    let found = describe_when_known(&cluster, options, &topics).await?;
     let mut problems = Vec::new();
-    for (name, partitions) in wanted(topics) {
+    for (name, partitions_max) in [(&topics.data, options.tablets), (&topics.meta, 1)] {
         let found = found.get(name).cloned().unwrap_or_default();
-        problems.extend(settings::problems(name, &found, partitions, options));
+        problems.extend(settings::problems(name, &found, 1..=partitions_max, options));
     }
-    match problems.is_empty() {
-        true => Ok(cluster),
-        false => Err(OpenError::WrongTopics { problems }),
+    if !problems.is_empty() {
+        return Err(OpenError::WrongTopics { problems });
     }
+    // Another node may have created it, with a number of its own.
+    let partitions = found.get(&topics.data).map_or(0, |data| data.partitions);
+    Ok((cluster, Topics::new(options, partitions)))
 }
 
+/// The topics, and how many partitions each gets if it is created.
 fn wanted(topics: &Topics) -> [(&str, u32); 2] {
-    [(&topics.data, topics.tablets), (&topics.meta, 1)]
+    [(&topics.data, topics.sharing.partitions), (&topics.meta, 1)]
 }
 
 fn explain(options: &Options, error: ClientError) -> OpenError {

@@ -15,8 +15,11 @@ pub struct Options {
     pub prefix: String,
     /// The cluster. Records of another one are not read.
     pub cluster: Uuid,
-    /// Logs of tablets: partitions of the data topic.
+    /// Logs of tablets.
     pub tablets: u32,
+    /// In how many partitions of the data topic the logs of tablets are kept, if it is created; at most as many as there are tablets. If the
+    /// topic is there, it keeps its number.
+    pub partitions: u32,
     /// The number of the meta log. It is that of no tablet.
     pub meta_log: u32,
     /// What happens if the topics are not there.
@@ -62,6 +65,7 @@ impl Options {
             prefix: url.prefix,
             cluster,
             tablets,
+            partitions: 1,
             meta_log,
             missing: Missing::Create,
             replication_factor: 3,
@@ -87,6 +91,9 @@ impl Options {
                 "{} tablets and a meta log {}: there must be a tablet, and the meta log must have no tablet's number",
                 self.tablets, self.meta_log
             ));
+        }
+        if self.partitions == 0 {
+            return Some("0 partitions for tablets: there must be one".to_owned());
         }
         if self.replication_factor == 0 {
             return Some("a replication factor of 0: at least one broker must have the logs".to_owned());
@@ -118,6 +125,7 @@ mod tests {
         };
         assert!(wrong(&|options| options.tablets = 0).contains("there must be a tablet"));
         assert!(wrong(&|options| options.meta_log = 3).contains("no tablet's number"));
+        assert!(wrong(&|options| options.partitions = 0).contains("0 partitions"));
         assert!(wrong(&|options| options.replication_factor = 0).contains("at least one broker"));
         assert!(wrong(&|options| options.prefix = "x".repeat(245)).contains("is no prefix"));
     }

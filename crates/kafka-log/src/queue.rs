@@ -1,6 +1,6 @@
 //! [`Queue`]: records on their way to the brokers, in their order. Pure: the clock is a parameter, and it sends nothing.
 //!
-//! A log has at most one batch with a broker at a time, so its records never overtake each other. A batch that comes back goes to the front
+//! A partition has at most one batch with a broker at a time, so its records never overtake each other. A batch that comes back goes to the front
 //! again. Invariant: `bytes` and `count` cover each record from [`Queue::push`] until [`Queue::settle`], with a broker or not.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use ilion_commitlog::{AppendCallback, AppendError};
 
-/// A batch of a log has about this many bytes.
+/// A batch of a partition has about this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// A record on its way. It calls back once, at the latest when it is dropped.
@@ -76,22 +76,22 @@ struct Waiting {
     /// Records that are not settled, those with a broker included.
     count: usize,
     is_with_broker: bool,
-    /// The log is not sent before this time: the last attempt failed.
+    /// The partition is sent no records before this time: the last attempt failed.
     not_before: Option<Instant>,
 }
 
-/// Records on their way, by log.
+/// Records on their way, by partition.
 #[derive(Default)]
 pub(crate) struct Queue {
-    logs: BTreeMap<u32, Waiting>,
+    partitions: BTreeMap<u32, Waiting>,
     bytes: usize,
-    /// The log that was taken last; the next call begins with the log after it.
+    /// The partition that was taken last; the next call begins with the one after it.
     last_taken: u32,
 }
 
-/// Records of one log that go to a broker together.
+/// Records of one partition that go to a broker together.
 pub(crate) struct Taken {
-    pub log: u32,
+    pub partition: u32,
     pub records: Vec<Pending>,
 }
 
@@ -101,19 +101,19 @@ impl Queue {
         self.bytes
     }
 
-    /// Records of a log that are not settled.
-    pub(crate) fn count(&self, log: u32) -> usize {
-        self.logs.get(&log).map_or(0, |waiting| waiting.count)
+    /// Records of a partition that are not settled.
+    pub(crate) fn count(&self, partition: u32) -> usize {
+        self.partitions.get(&partition).map_or(0, |waiting| waiting.count)
     }
 
-    pub(crate) fn push(&mut self, log: u32, record: Pending) {
+    pub(crate) fn push(&mut self, partition: u32, record: Pending) {
         self.bytes += record.value.len();
-        let waiting = self.logs.entry(log).or_default();
+        let waiting = self.partitions.entry(partition).or_default();
         waiting.count += 1;
         waiting.records.push_back(record);
     }
 
-    /// Takes the records that can be sent now to the broker that leads `is_led` logs.
+    /// Takes the records that can be sent now to the broker that leads `is_led` partitions.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -123,20 +123,20 @@ impl Queue {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         let first = self.last_taken.wrapping_add(1);
         let order: Vec<u32> = self
-            .logs
+            .partitions
             .range(first..)
-            .chain(self.logs.range(..first))
-            .filter(|(log, waiting)| waiting.is_ready(now) && is_led(**log))
-            .map(|(log, _)| *log)
+            .chain(self.partitions.range(..first))
+            .filter(|(partition, waiting)| waiting.is_ready(now) && is_led(**partition))
+            .map(|(partition, _)| *partition)
             .collect();
-        for log in order {
-            let Some(waiting) = self.logs.get_mut(&log) else {
+        for partition in order {
+            let Some(waiting) = self.partitions.get_mut(&partition) else {
                 continue;
             };
             let records = waiting.take_batch();
             bytes += records.iter().map(|record| record.value.len()).sum::<usize>();
-            self.last_taken = log;
-            taken.push(Taken { log, records });
+            self.last_taken = partition;
+            taken.push(Taken { partition, records });
             if bytes >= bytes_max {
                 break;
             }
@@ -144,33 +144,41 @@ impl Queue {
         taken
     }
 
-    /// When [`Queue::take`] may have something for the broker that leads `is_led` logs: `None` if there is nothing to wait for.
-    pub(crate) fn ready_at(&self, now: Instant, is_led: impl Fn(u32) -> bool) -> Option<Instant> {
-        let waiting = self
-            .logs
+    /// Number of records that wait for the broker that leads `is_led` partitions.
+    pub(crate) fn waiting(&self, is_led: impl Fn(u32) -> bool) -> usize {
+        let led = self
+            .partitions
             .iter()
-            .filter(|(log, waiting)| !waiting.is_with_broker && !waiting.records.is_empty() && is_led(**log));
+            .filter(|(partition, _)| is_led(**partition));
+        led.map(|(_, waiting)| waiting.records.len()).sum()
+    }
+
+    /// When [`Queue::take`] may have something for the broker that leads `is_led` partitions: `None` if there is nothing to wait for.
+    pub(crate) fn ready_at(&self, now: Instant, is_led: impl Fn(u32) -> bool) -> Option<Instant> {
+        let waiting = self.partitions.iter().filter(|(partition, waiting)| {
+            !waiting.is_with_broker && !waiting.records.is_empty() && is_led(**partition)
+        });
         waiting
             .map(|(_, waiting)| waiting.not_before.unwrap_or(now))
             .min()
     }
 
-    /// Settles this number of records and bytes that were taken from a log, whose next batch may then be sent.
-    pub(crate) fn settle(&mut self, log: u32, count: usize, bytes: usize) {
+    /// Settles this number of records and bytes that were taken from a partition, whose next batch may then be sent.
+    pub(crate) fn settle(&mut self, partition: u32, count: usize, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
-        if let Some(waiting) = self.logs.get_mut(&log) {
+        if let Some(waiting) = self.partitions.get_mut(&partition) {
             waiting.count = waiting.count.saturating_sub(count);
             waiting.is_with_broker = false;
             waiting.not_before = None;
             if waiting.count == 0 {
-                self.logs.remove(&log);
+                self.partitions.remove(&partition);
             }
         }
     }
 
     /// Puts records back that were taken; they are not sent before `not_before`. Settles and returns the records that are too late by now.
     pub(crate) fn put_back(&mut self, taken: Taken, now: Instant, not_before: Instant) -> Vec<Pending> {
-        let Some(waiting) = self.logs.get_mut(&taken.log) else {
+        let Some(waiting) = self.partitions.get_mut(&taken.partition) else {
             return taken.records;
         };
         waiting.is_with_broker = false;
@@ -184,7 +192,7 @@ impl Queue {
     /// Settles and returns the waiting records that are too late.
     pub(crate) fn expire(&mut self, now: Instant) -> Vec<Pending> {
         let mut expired = Vec::new();
-        for waiting in self.logs.values_mut() {
+        for waiting in self.partitions.values_mut() {
             // Deadlines ascend: all records have the same time limit.
             while waiting
                 .records
@@ -195,7 +203,7 @@ impl Queue {
                 waiting.count = waiting.count.saturating_sub(1);
             }
         }
-        self.logs.retain(|_, waiting| waiting.count > 0);
+        self.partitions.retain(|_, waiting| waiting.count > 0);
         let bytes: usize = expired.iter().map(|record| record.value.len()).sum();
         self.bytes = self.bytes.saturating_sub(bytes);
         expired
@@ -203,8 +211,8 @@ impl Queue {
 
     /// Takes out everything that waits.
     pub(crate) fn drain(&mut self) -> Vec<Pending> {
-        let logs = self.logs.values_mut();
-        logs.flat_map(|waiting| waiting.records.drain(..)).collect()
+        let partitions = self.partitions.values_mut();
+        partitions.flat_map(|waiting| waiting.records.drain(..)).collect()
     }
 }
 
@@ -263,12 +271,12 @@ mod tests {
             self.start + Duration::from_secs(secs)
         }
 
-        fn push(&mut self, log: u32, number: u8, deadline_secs: u64) {
+        fn push(&mut self, partition: u32, number: u8, deadline_secs: u64) {
             let outcomes = Arc::clone(&self.outcomes);
             let done: AppendCallback = Box::new(move |outcome| outcomes.lock().push((number, outcome)));
             let value = Bytes::copy_from_slice(&[number]);
             self.queue
-                .push(log, Pending::new(value, self.at(deadline_secs), done));
+                .push(partition, Pending::new(value, self.at(deadline_secs), done));
         }
 
         fn take(&mut self, secs: u64) -> Vec<Taken> {
@@ -280,7 +288,7 @@ mod tests {
     fn numbers(taken: &[Taken]) -> Vec<(u32, Vec<u8>)> {
         let of_one = |taken: &Taken| {
             (
-                taken.log,
+                taken.partition,
                 taken.records.iter().map(|record| record.value[0]).collect(),
             )
         };
@@ -288,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_has_one_batch_with_a_broker_and_keeps_its_order() {
+    fn a_partition_has_one_batch_with_a_broker_and_keeps_its_order() {
         let mut world = World::new();
         world.push(1, 1, 5);
         world.push(2, 9, 5);
@@ -309,25 +317,30 @@ mod tests {
         let mut world = World::new();
         world.push(1, 1, 5);
         let now = world.at(0);
-        assert!(world.queue.take(now, 1 << 20, |log| log == 2).is_empty());
-        assert_eq!(world.queue.ready_at(now, |log| log == 2), None);
+        assert!(
+            world
+                .queue
+                .take(now, 1 << 20, |partition| partition == 2)
+                .is_empty()
+        );
+        assert_eq!(world.queue.ready_at(now, |partition| partition == 2), None);
         assert_eq!(world.queue.ready_at(now, |_| true), Some(now));
     }
 
     #[test]
-    fn a_full_request_leaves_the_other_logs_to_the_next_one() {
+    fn a_full_request_leaves_the_other_partitions_to_the_next_one() {
         let mut world = World::new();
-        for log in 0..3 {
-            world.push(log, 0, 5);
+        for partition in 0..3 {
+            world.push(partition, 0, 5);
         }
         let now = world.at(0);
         let mut order = Vec::new();
         for _ in 0..3 {
             let taken = world.queue.take(now, 1, |_| true);
-            order.extend(numbers(&taken).into_iter().map(|(log, _)| log));
+            order.extend(numbers(&taken).into_iter().map(|(partition, _)| partition));
         }
         order.sort_unstable();
-        assert_eq!(order, [0, 1, 2], "no log comes twice before another comes");
+        assert_eq!(order, [0, 1, 2], "no partition comes twice before another comes");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Reading`]: fetches what a tail follows, with a task for each broker.
 //!
-//! A task asks its broker for all logs that the broker leads in one request, which the broker answers when there are records. An answer
+//! A task asks its broker for all partitions that the broker leads in one request, which the broker answers when there are records. An answer
 //! that does not come in time ends the connection; meanwhile other brokers are asked for the leaders.
 //!
 //! After records a task rests before it asks again, so that under load an answer has many records. It does not rest while its broker is
@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ilion_commitlog::TailError;
 use ilion_kafka_client::messages::{
     CONSUMER, EARLIEST, Fetch, FetchPartition, FetchTopic, Fetched, LATEST, ListOffsets,
     ListOffsetsPartition, ListOffsetsTopic,
@@ -22,20 +21,20 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::arrivals::{Arrivals, State};
 use crate::counts::add_one;
-use crate::following::{Asked, Range, judge_range};
+use crate::following::{Asked, Failure, Range, judge_range};
 use crate::shared::Shared;
 
-/// A broker without new records answers after this time. It is also the longest wait of a log that is added to the reads.
+/// A broker without new records answers after this time. It is also the longest wait of a partition that is added to the reads.
 const POLL: Duration = Duration::from_millis(200);
 /// After it has received records, a task waits so long before it asks its broker again. A record that no request of this node waits for may
 /// be applied here later by this time.
 const REST: Duration = Duration::from_millis(5);
-/// Approximate maximum size of an answer in bytes; `LOG_BYTES` is the maximum for one log in it.
+/// Approximate maximum size of an answer in bytes; `PARTITION_BYTES` is the maximum for one partition in it.
 const ANSWER_BYTES: i32 = 4 << 20;
-const LOG_BYTES: i32 = 1 << 20;
-/// A log that failed is asked for again after this time.
+const PARTITION_BYTES: i32 = 1 << 20;
+/// A partition that failed is asked for again after this time.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The pause for a log that this login may not read.
+/// The pause for a partition that this login may not read.
 const PAUSE_DENIED: Duration = Duration::from_secs(5);
 
 /// The tasks that fetch what a tail follows.
@@ -83,7 +82,7 @@ impl Reading {
         added
     }
 
-    /// Fetches the logs of a broker; never returns.
+    /// Fetches the partitions of a broker; never returns.
     async fn read_from(self: Arc<Self>, broker: i32, waker: Arc<Notify>) {
         let mut connection: Option<Connection> = None;
         let mut is_failing = false;
@@ -142,7 +141,7 @@ impl Reading {
             is_full,
             ..
         } = &mut *state;
-        let is_led = |log| leaders.get(&log) == Some(&broker);
+        let is_led = |partition| leaders.get(&partition) == Some(&broker);
         *is_full = self.arrivals.is_full(following);
         match *is_full {
             true => (Vec::new(), None),
@@ -160,11 +159,11 @@ impl Reading {
             .renewing(connection.ask(&request, at_most))
             .await?;
         add_one(&self.shared.counting.fetch_requests);
-        let by_log: HashMap<u32, Asked> = asked.iter().map(|asked| (asked.log, *asked)).collect();
+        let by_number: HashMap<u32, Asked> = asked.iter().map(|asked| (asked.partition, *asked)).collect();
         let has_records = (answer.topics.iter())
             .flat_map(|topic| &topic.partitions)
             .any(|partition| !partition.records.is_empty());
-        for asked in self.receive(answer, &by_log) {
+        for asked in self.receive(answer, &by_number) {
             let range = self.range(connection, asked).await?;
             self.settle_range(asked, range);
         }
@@ -178,9 +177,9 @@ impl Reading {
                 current_leader_epoch: -1,
                 fetch_offset: asked.next,
                 log_start_offset: -1,
-                max_bytes: LOG_BYTES,
+                max_bytes: PARTITION_BYTES,
             };
-            (asked.log, partition)
+            (asked.partition, partition)
         });
         let topic = |name, partitions| FetchTopic { name, partitions };
         let topics = self.shared.topics.group(partitions, topic);
@@ -197,21 +196,21 @@ impl Reading {
         }
     }
 
-    /// Takes an answer. Returns the logs that do not have the offset that was asked for.
+    /// Takes an answer. Returns the partitions that do not have the offset that was asked for.
     fn receive(&self, answer: Fetched, asked: &HashMap<u32, Asked>) -> Vec<Asked> {
         let (mut outside, mut must_renew) = (Vec::new(), false);
         let now = Instant::now();
         let mut state = self.arrivals.state.lock();
         for topic in answer.topics {
             for partition in topic.partitions {
-                let log = self.shared.topics.log(&topic.name, partition.index);
-                let Some(asked) = log.and_then(|log| asked.get(&log)).copied() else {
+                let number = self.shared.topics.number(&topic.name, partition.index);
+                let Some(asked) = number.and_then(|number| asked.get(&number)).copied() else {
                     continue;
                 };
                 match partition.error {
                     codes::NONE => {
                         let end = partition.high_watermark;
-                        self.shared.counting.reach(asked.log, end);
+                        self.shared.counting.reach(asked.partition, end);
                         state.following.receive(asked, partition.records, end, now);
                     }
                     codes::OFFSET_OUT_OF_RANGE => outside.push(asked),
@@ -241,11 +240,11 @@ impl Reading {
         outside
     }
 
-    /// Asks for start and end of a log; `None`: the broker does not say now.
+    /// Asks for start and end of a partition; `None`: the broker does not say now.
     async fn range(&self, connection: &mut Connection, asked: Asked) -> Result<Option<Range>, Error> {
         let mut ends = [0; 2];
         for (end, timestamp) in ends.iter_mut().zip([EARLIEST, LATEST]) {
-            let Some((name, index)) = self.shared.topics.place(asked.log) else {
+            let Some((name, index)) = self.shared.topics.place(asked.partition) else {
                 return Ok(None);
             };
             let request = ListOffsets {
@@ -273,18 +272,18 @@ impl Reading {
     }
 
     fn settle_range(&self, asked: Asked, range: Option<Range>) {
-        let log = asked.log;
         let mut state = self.arrivals.state.lock();
         match range {
-            Some(Range::Deleted(start)) => state.following.fail(asked, TailError::Deleted { log, start }),
+            Some(Range::Deleted(start)) => state.following.fail(asked, Failure::Deleted { start }),
             Some(Range::Shorter(end)) => {
-                let topic = self.shared.topics.place(log).map_or("", |(topic, _)| topic);
+                let place = self.shared.topics.place(asked.partition);
+                let (topic, index) = place.unwrap_or(("", 0));
                 let problem = format!(
-                    "log {log} ends at offset {end}, and this node has read up to {}: topic {topic} was created anew, or its brokers lost \
-                     records. Restore the topic, or start a new cluster with another prefix from a backup",
+                    "topic {topic}, partition {index} ends at offset {end}, and this node has read up to {}: the topic was created anew, or \
+                     its brokers lost records. Restore the topic, or start a new cluster with another prefix from a backup",
                     asked.next
                 );
-                state.following.fail(asked, TailError::Refused(problem));
+                state.following.fail(asked, Failure::Refused(problem));
             }
             Some(Range::Within) | None => {
                 let until = Instant::now() + PAUSE;

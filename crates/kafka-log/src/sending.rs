@@ -1,4 +1,4 @@
-//! [`Sending`]: takes records to the brokers that lead their logs, with a task for each broker.
+//! [`Sending`]: takes records to the brokers that lead their partitions, with a task for each broker.
 //!
 //! A task sends what has gathered while its last request was on its way, so a lonely record leaves at once, and many share a request.
 //! A request that is not answered in the time of an attempt may still arrive: its connection is given up, its records may be in the
@@ -16,7 +16,7 @@ use ilion_kafka_client::{Connection, Error, View, codes};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::counts::add_one;
 use crate::following::Own;
@@ -51,9 +51,36 @@ struct State {
     queue: Queue,
     leaders: HashMap<u32, i32>,
     wakers: BTreeMap<i32, Arc<Notify>>,
+    /// The brokers whose tasks wait for more records.
+    gathering: BTreeMap<i32, Gathering>,
     /// The last failure, for messages.
     trouble: Option<String>,
     is_closed: bool,
+}
+
+/// A task that waits for more records.
+#[derive(Clone, Copy, Debug)]
+struct Gathering {
+    /// How many are waiting.
+    waiting: usize,
+    /// For how many the task is woken.
+    enough: usize,
+}
+
+impl State {
+    /// Wakes the task that sends the records of a partition, unless it waits for more than there are.
+    fn wake_leader(&mut self, partition: u32) {
+        let Some(broker) = self.leaders.get(&partition) else {
+            return;
+        };
+        let is_enough = self.gathering.get_mut(broker).is_none_or(|gathering| {
+            gathering.waiting += 1;
+            gathering.waiting >= gathering.enough
+        });
+        if let Some(waker) = self.wakers.get(broker).filter(|_| is_enough) {
+            waker.notify_one();
+        }
+    }
 }
 
 /// What became of a batch.
@@ -81,25 +108,23 @@ impl Sending {
 
     /// See [`ilion_commitlog::SharedLogs::append`].
     pub(crate) fn append(&self, envelope: &Envelope<'_>, done: AppendCallback) {
-        let log = envelope.tablet;
+        let (log, sharing) = (envelope.tablet, self.shared.topics.sharing);
         let refuse = |done: AppendCallback, problem: String| done(Err(AppendError::Refused(problem)));
-        if self.shared.topics.place(log).is_none() {
+        let Some(partition) = sharing.partition_of(log) else {
             return refuse(done, format!("there is no log {log}"));
-        }
-        let (bytes, bytes_max) = (
-            frame::encoded_bytes(envelope) - frame::HEAD_BYTES,
-            self.shared.options.record_bytes_max,
-        );
+        };
+        let bytes = frame::payload_bytes(envelope);
+        let bytes_max = self.shared.options.record_bytes_max;
         if bytes > bytes_max as usize {
             return refuse(
                 done,
                 format!("it has {bytes} bytes, and {bytes_max} are permitted"),
             );
         }
-        let value = frame::encode(self.shared.options.cluster, envelope);
+        let value = frame::encode(self.shared.options.cluster, sharing, envelope);
         let deadline = Instant::now() + self.shared.options.append_timeout;
         let mut state = self.state.lock();
-        while !state.is_closed && !self.has_room(&state.queue, log, value.len()) {
+        while !state.is_closed && !self.has_room(&state.queue, partition, value.len()) {
             let has_handed_over = MutexGuard::unlocked(&mut state, handover::before_wait);
             if !has_handed_over && self.room.wait_until(&mut state, deadline).timed_out() {
                 let problem = self.too_late(&state);
@@ -114,20 +139,17 @@ impl Sending {
         // The time of a record begins after it waited for room, so that deadlines ascend.
         let deadline = Instant::now() + self.shared.options.append_timeout;
         let was_empty = state.queue.bytes() == 0;
-        state.queue.push(log, Pending::new(value, deadline, done));
-        let leader = state.leaders.get(&log);
-        if let Some(waker) = leader.and_then(|leader| state.wakers.get(leader)) {
-            waker.notify_one();
-        }
+        state.queue.push(partition, Pending::new(value, deadline, done));
+        state.wake_leader(partition);
         drop(state);
         if was_empty {
             self.filled.notify_one();
         }
     }
 
-    fn has_room(&self, queue: &Queue, log: u32, bytes: usize) -> bool {
+    fn has_room(&self, queue: &Queue, partition: u32, bytes: usize) -> bool {
         let fits = queue.bytes() == 0 || queue.bytes() + bytes <= self.shared.options.append_bytes_max;
-        fits && queue.count(log) < self.shared.options.append_records_max
+        fits && queue.count(partition) < self.shared.options.append_records_max
     }
 
     /// Gives up the records that wait; records that are with a broker are given up when its task ends.
@@ -207,7 +229,7 @@ impl Sending {
         }
     }
 
-    /// Sends the records of the logs that a broker leads; never returns.
+    /// Sends the records of the partitions that a broker leads; never returns.
     async fn send_to(self: Arc<Self>, broker: i32, waker: Arc<Notify>) {
         let mut connection: Option<Connection> = None;
         let mut is_failing = false;
@@ -227,7 +249,7 @@ impl Sending {
                 }
                 Some(_) => {}
             }
-            // Nothing is taken before there is a connection: meanwhile another broker may come to lead the logs.
+            // Nothing is taken before there is a connection: meanwhile another broker may come to lead the partitions.
             let open = match connection.take().filter(Connection::is_usable) {
                 Some(open) => Ok(open),
                 None => {
@@ -244,8 +266,8 @@ impl Sending {
                     Err(trouble)
                 }
             };
-            if sent.as_ref().is_ok_and(|records| *records >= CROWD) {
-                sleep(GATHER).await;
+            if let Some(records) = sent.as_ref().ok().filter(|records| **records >= CROWD) {
+                self.gather(broker, &waker, *records).await;
             }
             let trouble = sent.err();
             match trouble {
@@ -263,16 +285,46 @@ impl Sending {
         }
     }
 
+    /// Waits until about as many records are waiting as a moment ago: those that were `sent` and just answered, and those that came meanwhile.
+    async fn gather(&self, broker: i32, waker: &Notify, sent: usize) {
+        {
+            let mut state = self.state.lock();
+            let State { queue, leaders, .. } = &mut *state;
+            let waiting = queue.waiting(|partition| leaders.get(&partition) == Some(&broker));
+            let gathering = Gathering {
+                waiting,
+                enough: (sent + waiting) * 7 / 8,
+            };
+            state.gathering.insert(broker, gathering);
+        }
+        let is_enough = || {
+            let state = self.state.lock();
+            let gathering = state.gathering.get(&broker);
+            gathering.is_none_or(|gathering| gathering.waiting >= gathering.enough)
+        };
+        let until_enough = async {
+            // A notification may be an earlier one.
+            while !is_enough() {
+                waker.notified().await;
+            }
+        };
+        // The error says that the time is over.
+        let _ = timeout(GATHER, until_enough).await;
+        self.state.lock().gathering.remove(&broker);
+    }
+
     fn ready_at(&self, now: Instant, broker: i32) -> Option<Instant> {
         let state = self.state.lock();
-        let is_led = |log| state.leaders.get(&log) == Some(&broker);
+        let is_led = |partition| state.leaders.get(&partition) == Some(&broker);
         state.queue.ready_at(now, is_led)
     }
 
     fn take(&self, now: Instant, broker: i32) -> Vec<Taken> {
         let mut state = self.state.lock();
         let State { queue, leaders, .. } = &mut *state;
-        queue.take(now, REQUEST_BYTES, |log| leaders.get(&log) == Some(&broker))
+        queue.take(now, REQUEST_BYTES, |partition| {
+            leaders.get(&partition) == Some(&broker)
+        })
     }
 
     fn note(&self, trouble: String) {
@@ -306,7 +358,7 @@ impl Sending {
         let (verdicts, trouble): (Vec<Verdict>, _) = match &answer {
             Ok(answer) => {
                 add_one(&self.shared.counting.produce_requests);
-                let of = |taken: &Taken| self.verdict(answer, taken.log);
+                let of = |taken: &Taken| self.verdict(answer, taken.partition);
                 (taken.iter().map(of).collect(), None)
             }
             Err(trouble) => {
@@ -320,7 +372,7 @@ impl Sending {
             .filter_map(|(taken, verdict)| own(taken, verdict))
             .collect();
         for own in &own {
-            self.shared.counting.reach(own.log, own.end());
+            self.shared.counting.reach(own.partition, own.end());
         }
         self.shared.tails.receive_own(&own);
         for ((taken, sent_before), verdict) in taken.into_iter().zip(sent_before).zip(verdicts) {
@@ -339,7 +391,7 @@ impl Sending {
                 created_millis: 0,
             });
             let records = batch::encode(entries).into();
-            (taken.log, move |index| ProducePartition { index, records })
+            (taken.partition, move |index| ProducePartition { index, records })
         });
         let topic = |name, partitions| ProduceTopic { name, partitions };
         let topics = self.shared.topics.group(partitions, topic);
@@ -351,14 +403,14 @@ impl Sending {
         }
     }
 
-    fn verdict(&self, answer: &Produced, log: u32) -> Verdict {
-        let found = self.shared.topics.place(log).and_then(|(name, index)| {
+    fn verdict(&self, answer: &Produced, partition: u32) -> Verdict {
+        let found = self.shared.topics.place(partition).and_then(|(name, index)| {
             let topic = answer.topics.iter().find(|topic| topic.name == name)?;
             topic.partitions.iter().find(|partition| partition.index == index)
         });
         match found {
             Some(partition) => judge(partition),
-            None => Verdict::Perhaps(format!("the broker said nothing of log {log}")),
+            None => Verdict::Perhaps(format!("the broker said nothing of partition {partition}")),
         }
     }
 
@@ -371,7 +423,7 @@ impl Sending {
         }
         let (settled, trouble) = match verdict {
             Verdict::There { base_offset, .. } => {
-                self.state.lock().queue.settle(taken.log, count, bytes);
+                self.state.lock().queue.settle(taken.partition, count, bytes);
                 self.room.notify_all();
                 for (record, offset) in taken.records.into_iter().zip(base_offset..) {
                     record.acknowledge(offset);
@@ -382,7 +434,7 @@ impl Sending {
                 for record in &mut taken.records {
                     record.may_be_there = sent_before;
                 }
-                self.state.lock().queue.settle(taken.log, count, bytes);
+                self.state.lock().queue.settle(taken.partition, count, bytes);
                 return self.give_up(taken.records, &problem);
             }
             Verdict::NotThere(problem) => {
@@ -413,7 +465,7 @@ fn own(taken: &Taken, verdict: &Verdict) -> Option<Own> {
         return None;
     };
     Some(Own {
-        log: taken.log,
+        partition: taken.partition,
         base_offset: i64::try_from(base_offset).ok()?,
         time_millis,
         values: taken.records.iter().map(|record| record.value.clone()).collect(),

@@ -1,6 +1,7 @@
 //! What the topics must be like, and what to do about those that are not. Pure.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::{Options, frame};
 
@@ -84,7 +85,7 @@ fn rules(options: &Options) -> Vec<Rule> {
 fn message_bytes_max(options: &Options) -> u32 {
     options
         .record_bytes_max
-        .saturating_add(frame::HEAD_BYTES as u32 + BATCH_BYTES)
+        .saturating_add(frame::HEAD_BYTES_MAX as u32 + BATCH_BYTES)
 }
 
 /// The settings that a topic is created with.
@@ -99,14 +100,20 @@ pub(crate) fn names(options: &Options) -> Vec<String> {
 }
 
 /// The problems of a topic, each with the command that mends it.
-pub(crate) fn problems(topic: &str, found: &Described, partitions: u32, options: &Options) -> Vec<String> {
+pub(crate) fn problems(
+    topic: &str,
+    found: &Described,
+    partitions: RangeInclusive<u32>,
+    options: &Options,
+) -> Vec<String> {
     let servers = options.client.brokers.join(",");
     let mut problems = Vec::new();
-    if found.partitions != partitions {
+    if !partitions.contains(&found.partitions) {
         problems.push(format!(
-            "topic {topic} has {} partitions, and this cluster {partitions} logs in it: the number is that of the cluster's creation and \
+            "topic {topic} has {} partitions, and this cluster at most {} logs in it: the number is that of the cluster's creation and \
              cannot change; if the topic is of another cluster, choose another prefix",
-            found.partitions
+            found.partitions,
+            partitions.end()
         ));
     }
     if found.replicas < options.replication_factor {
@@ -152,7 +159,10 @@ mod tests {
 
     #[test]
     fn a_topic_as_it_is_created_is_right_and_stricter_ones_are() {
-        assert_eq!(problems("p.data", &right(), 4, &options()), Vec::<String>::new());
+        assert_eq!(
+            problems("p.data", &right(), 1..=4, &options()),
+            Vec::<String>::new()
+        );
         let mut stricter = right();
         for (name, value) in [
             ("min.insync.replicas", "3"),
@@ -161,7 +171,10 @@ mod tests {
         ] {
             stricter.settings.insert(name.to_owned(), value.to_owned());
         }
-        assert_eq!(problems("p.data", &stricter, 4, &options()), Vec::<String>::new());
+        assert_eq!(
+            problems("p.data", &stricter, 1..=4, &options()),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
@@ -179,7 +192,7 @@ mod tests {
         ] {
             let mut wrong = right();
             wrong.settings.insert(name.to_owned(), value.to_owned());
-            let told = problems("p.data", &wrong, 4, &options());
+            let told = problems("p.data", &wrong, 1..=4, &options());
             assert_eq!(told.len(), 1, "{told:?}");
             assert!(
                 told[0].starts_with(&format!("topic p.data has {name}={value}, wanted ")),
@@ -199,9 +212,9 @@ mod tests {
         let mut wrong = right();
         wrong.settings.remove("retention.ms");
         (wrong.replicas, wrong.partitions) = (2, 5);
-        let told = problems("p.data", &wrong, 4, &options());
+        let told = problems("p.data", &wrong, 1..=4, &options());
         assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].starts_with("topic p.data has 5 partitions, and this cluster 4 logs in it"));
+        assert!(told[0].starts_with("topic p.data has 5 partitions, and this cluster at most 4 logs in it"));
         assert!(told[1].starts_with("topic p.data has 2 replicas, wanted 3"));
         assert!(told[2].starts_with("topic p.data has retention.ms=unknown, wanted -1"));
     }

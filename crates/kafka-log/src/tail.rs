@@ -23,10 +23,11 @@ pub(crate) struct Tail<K> {
 impl<K> Tail<K> {
     pub(crate) fn start(shared: &Arc<Shared>, from: &[(u32, u64)], runtime: &Handle, keeper: K) -> Self {
         let options = &shared.options;
-        let arrivals = Arc::new(Arrivals::new(options.cluster, options.tail_bytes_max));
+        let sharing = shared.topics.sharing;
+        let arrivals = Arc::new(Arrivals::new(options.cluster, sharing, options.tail_bytes_max));
         let mut state = arrivals.state.lock();
         for (log, from) in from {
-            state.following.follow(*log, *from, Instant::now());
+            state.follow(*log, *from);
         }
         drop(state);
         shared.tails.add(&arrivals);
@@ -44,31 +45,31 @@ impl<K: Send> SharedTail for Tail<K> {
     fn next(&mut self, wait: Duration) -> Result<Vec<Delivered>, TailError> {
         let deadline = Instant::now() + wait;
         let mut state = self.arrivals.state.lock();
-        while !state.following.has_come() {
+        while !state.has_come() {
             if self.arrivals.come.wait_until(&mut state, deadline).timed_out() {
                 break;
             }
         }
-        // Checked also while other logs have records: otherwise a silent log would not be noticed.
+        // Checked also while other partitions have records: otherwise a silent one would not be noticed.
         let silent = state
             .following
             .unreachable(Instant::now(), self.unreachable_after);
         if let Some(silent) = silent {
-            return Err(silent);
+            return Err(TailError::Unreachable(silent));
         }
-        let taken = state.following.take();
+        let taken = state.take();
         state.make_room();
         taken
     }
 
     fn follow(&mut self, log: u32, from: u64) {
         let mut state = self.arrivals.state.lock();
-        state.following.follow(log, from, Instant::now());
+        state.follow(log, from);
         state.wake();
     }
 
     fn leave(&mut self, log: u32) {
-        self.arrivals.state.lock().following.leave(log);
+        self.arrivals.state.lock().leave(log);
     }
 }
 

@@ -40,6 +40,13 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, R
     };
     let (cluster, session) = (state.cluster, meta.session);
     let understands = options.understands;
+    if let Some(new) = options.create.filter(|new| new.tablets != state.tablets.count()) {
+        return Err(NotYet::Never(format!(
+            "the cluster has {} tablets, and the settings of this node say {}: set `tablets` to the number of the cluster",
+            state.tablets.count(),
+            new.tablets
+        )));
+    }
     if let Some((node, incarnation)) = member_with(state, options.host) {
         let origin = Origin {
             node,

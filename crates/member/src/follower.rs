@@ -206,12 +206,23 @@ impl Follower {
             Ok(records) => {
                 let mut has_read_meta = false;
                 for delivered in records {
-                    match delivered.log {
-                        META_TABLET => {
-                            self.read_meta(&delivered)?;
+                    match delivered {
+                        Delivered::Record {
+                            log: META_TABLET,
+                            offset,
+                            record,
+                            ..
+                        } => {
+                            self.read_meta(offset, &record)?;
                             has_read_meta = true;
                         }
-                        _ => self.apply(delivered),
+                        Delivered::Record {
+                            log,
+                            from,
+                            offset,
+                            record,
+                        } => self.apply(from, TabletPosition { tablet: log, offset }, &record),
+                        Delivered::Passed { log, from, to } => self.pass(log, from, to),
                     }
                 }
                 if has_read_meta {
@@ -260,11 +271,11 @@ impl Follower {
     }
 
     /// Checks with the first record of the meta log that the saved state is of the same cluster, and goes on reading behind that state.
-    fn check_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
+    fn check_meta(&mut self, record: &LogRecord) -> Result<(), String> {
         let Some(state) = &self.meta.state else {
             return Ok(());
         };
-        let first = Record::decode(&delivered.record.body).map_err(|error| error.to_string())?;
+        let first = Record::decode(&record.body).map_err(|error| error.to_string())?;
         if first.cluster != state.cluster {
             let (expected, found) = (first.cluster, state.cluster);
             return Err(SaveError::OtherCluster { expected, found }.to_string());
@@ -274,8 +285,7 @@ impl Follower {
         Ok(())
     }
 
-    fn read_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
-        let (offset, record) = (delivered.offset, &delivered.record);
+    fn read_meta(&mut self, offset: u64, record: &LogRecord) -> Result<(), String> {
         if let Some(catching_up) = &mut self.catching_up {
             return match catching_up.read(offset, record)? {
                 Some(found) => self.catch_up_with(found),
@@ -283,7 +293,7 @@ impl Follower {
             };
         }
         if !self.is_checked {
-            self.check_meta(delivered)?;
+            self.check_meta(record)?;
         }
         // The record that was checked may be the next one.
         self.read_meta_record(offset, record)
@@ -366,7 +376,7 @@ impl Follower {
         let options = ReplicaOptions {
             cluster: state.cluster,
             tablets: state.tablets,
-            block_length: self.shared.options.block_length,
+            block_length: self.shared.block_length(state.tablets),
         };
         let differing: BTreeSet<u32> = state.differing(node).into_keys().collect();
         let is_new = !is_of_cluster(&*self.shared.env, self.shared.engine.data_dir());
@@ -569,58 +579,97 @@ impl Follower {
         !is_joining && is_whole && self.followed.iter().all(is_ready)
     }
 
-    fn apply(&mut self, delivered: Delivered) {
-        let Delivered { log, offset, record } = delivered;
-        let Some(replica) = &mut self.replica else {
+    /// Whether what was read of a tablet's log is for this node, and new to it: records that were on their way when the log was left or
+    /// begun anew are dropped. `from` and `to`: what was read begins and ends there. Stops following the tablet if records are missing.
+    fn wants(&mut self, tablet: u32, from: u64, to: u64) -> bool {
+        let Some(replica) = &self.replica else {
+            return false;
+        };
+        let is_read = self.followed.contains(&tablet) && !self.blocked.contains(&tablet);
+        let next = replica.end(tablet);
+        if !is_read || replica.halted(tablet).is_some() || to <= next {
+            return false;
+        }
+        if from <= next {
+            return true;
+        }
+        // While the node stops, records before it may not have been applied any more.
+        if !self.shared.is_stopping.load(Relaxed) {
+            let reason = gap(&format!("log of tablet {tablet}"), next, from);
+            tracing::error!(tablet, %reason, "a tablet is not followed any more");
+            self.tail.leave(tablet);
+            self.shared.progress.halt(tablet, &reason);
+        }
+        false
+    }
+
+    /// Applies a record. `from`: the log has no others from this offset on.
+    fn apply(&mut self, from: u64, position: TabletPosition, record: &LogRecord) {
+        let TabletPosition { tablet, offset } = position;
+        if !self.wants(tablet, from, offset + 1) {
+            return;
+        }
+        let Some(applied) = self.on_replica(tablet, |replica| {
+            replica.apply(position, record.time_micros, record)
+        }) else {
             return;
         };
-        // Records that were on their way when the log was left or begun anew are dropped.
-        let is_read = self.followed.contains(&log) && !self.blocked.contains(&log);
-        let next = replica.end(log);
-        if !is_read || replica.halted(log).is_some() || offset < next {
+        self.unsaved_bytes += (record.body.len() + ENVELOPE_BYTES) as u64;
+        let origin = (Some(record.origin.node), Some(record.origin.incarnation));
+        if let Applied::Executed(outcome) = applied
+            && origin == (self.meta.node, self.meta.incarnation)
+        {
+            let waiting = self.shared.commands.lock().remove(&(tablet, record.origin.seq));
+            if let Some(waiting) = waiting {
+                waiting.settle(Ok(outcome));
+            }
+        }
+        add_one(&self.shared.counting.applied);
+        self.shared.progress.reach(tablet, offset + 1);
+    }
+
+    /// Notes that a tablet's log has no records from one offset up to another.
+    fn pass(&mut self, tablet: u32, from: u64, to: u64) {
+        if !self.wants(tablet, from, to) {
             return;
         }
-        if offset > next {
-            if self.shared.is_stopping.load(Relaxed) {
-                // The record before it was not applied any more.
-                return;
-            }
-            let reason = gap(&format!("log of tablet {log}"), next, offset);
-            tracing::error!(tablet = log, %reason, "a tablet is not followed any more");
-            self.tail.leave(log);
-            return self.shared.progress.halt(log, &reason);
+        if self
+            .on_replica(tablet, |replica| replica.pass(tablet, to))
+            .is_some()
+        {
+            // So that it is saved, and the log can be trimmed.
+            self.unsaved_bytes += 1;
+            self.shared.progress.reach(tablet, to);
         }
-        let position = TabletPosition { tablet: log, offset };
+    }
+
+    /// Lets the replica do something until it succeeds. `None`: the tablet is not followed any more or for now, or this node stops.
+    fn on_replica<T>(
+        &mut self,
+        tablet: u32,
+        mut action: impl FnMut(&mut Replica) -> Result<T, NotApplied>,
+    ) -> Option<T> {
         loop {
-            match replica.apply(position, record.time_micros, &record) {
-                Ok(applied) => {
-                    self.unsaved_bytes += (record.body.len() + ENVELOPE_BYTES) as u64;
-                    let origin = (Some(record.origin.node), Some(record.origin.incarnation));
-                    if let Applied::Executed(outcome) = applied
-                        && origin == (self.meta.node, self.meta.incarnation)
-                    {
-                        let waiting = self.shared.commands.lock().remove(&(log, record.origin.seq));
-                        if let Some(waiting) = waiting {
-                            waiting.settle(Ok(outcome));
-                        }
-                    }
-                    add_one(&self.shared.counting.applied);
+            match action(self.replica.as_mut()?) {
+                Ok(done) => {
                     self.suspension.end(&self.shared);
-                    return self.shared.progress.reach(log, offset + 1);
+                    return Some(done);
                 }
                 Err(NotApplied::Schema(_)) => {
-                    self.blocked.insert(log);
-                    return self.tail.leave(log);
+                    self.blocked.insert(tablet);
+                    self.tail.leave(tablet);
+                    return None;
                 }
                 Err(NotApplied::Halted(reason)) => {
-                    self.tail.leave(log);
-                    return self.shared.progress.halt(log, &reason);
+                    self.tail.leave(tablet);
+                    self.shared.progress.halt(tablet, &reason);
+                    return None;
                 }
                 Err(NotApplied::Later(reason)) => {
                     if self.shared.is_stopping.load(Relaxed) {
-                        return;
+                        return None;
                     }
-                    tracing::debug!(tablet = log, offset, %reason, "a record is applied later");
+                    tracing::debug!(tablet, %reason, "a record is applied later");
                     self.suspension.go_on(&self.shared, &reason);
                 }
             }

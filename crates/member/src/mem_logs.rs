@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use ilion_cluster::META_TABLET;
 use ilion_commitlog::{
     AppendCallback, AppendError, Capabilities, Delivered, ENVELOPE_BYTES, EndCallback, Envelope, Record,
     SharedLogs, SharedTail, TailError,
@@ -13,11 +14,12 @@ use ilion_env::{Env, Seeded};
 use parking_lot::{Condvar, Mutex};
 
 const RECORD_BYTES_MAX: u32 = 16 << 20;
-/// Maximum number of records of a log in one delivery.
+/// Maximum number of records of a sequence in one delivery of a log.
 const DELIVERED_MAX: usize = 256;
 
+/// The records of some logs.
 #[derive(Default)]
-struct Log {
+struct Sequence {
     /// The offset of the first record that is not deleted.
     start: u64,
     records: Vec<Record>,
@@ -25,7 +27,7 @@ struct Log {
 
 #[derive(Default)]
 struct Logs {
-    logs: Mutex<BTreeMap<u32, Log>>,
+    sequences: Mutex<BTreeMap<u32, Sequence>>,
     appended: Condvar,
     /// The time of the last record.
     last_micros: Mutex<i64>,
@@ -60,6 +62,8 @@ enum Fate {
 pub struct MemLogs {
     env: Arc<dyn Env>,
     logs: Arc<Logs>,
+    /// In how many sequences the logs of tablets are kept.
+    sequences: u32,
 }
 
 impl MemLogs {
@@ -68,7 +72,13 @@ impl MemLogs {
         Self {
             env,
             logs: Arc::default(),
+            sequences: META_TABLET,
         }
+    }
+
+    /// The same, and the logs of tablets are kept in so many sequences. Requires: no records yet.
+    pub fn in_sequences(self, sequences: u32) -> Self {
+        Self { sequences, ..self }
     }
 
     /// From now on, faults happen.
@@ -76,16 +86,18 @@ impl MemLogs {
         *self.logs.faults.lock() = Some((faults, Seeded::new(seed)));
     }
 
-    /// The first offset that a log has.
+    /// The first offset that the sequence of a log has.
     pub fn start(&self, log: u32) -> u64 {
-        self.logs.logs.lock().get(&log).map_or(0, |log| log.start)
+        let sequences = self.logs.sequences.lock();
+        let sequence = sequences.get(&self.sequence_of(log));
+        sequence.map_or(0, |sequence| sequence.start)
     }
 
-    /// The offset above the last record of a log.
+    /// The offset above the last record of the sequence of a log.
     pub fn end(&self, log: u32) -> u64 {
-        let logs = self.logs.logs.lock();
-        logs.get(&log)
-            .map_or(0, |log| log.start + log.records.len() as u64)
+        let sequences = self.logs.sequences.lock();
+        let sequence = sequences.get(&self.sequence_of(log));
+        sequence.map_or(0, |sequence| sequence.start + sequence.records.len() as u64)
     }
 
     /// From now on, records of these logs get lost on their way, and of no others.
@@ -134,19 +146,19 @@ impl SharedLogs for MemLogs {
             return unknown(done);
         }
         let offset = {
-            let mut logs = self.logs.logs.lock();
+            let mut sequences = self.logs.sequences.lock();
             let mut last_micros = self.logs.last_micros.lock();
             *last_micros = self.env.now_micros().max(*last_micros);
-            let log = logs.entry(envelope.tablet).or_default();
+            let sequence = sequences.entry(self.sequence_of(envelope.tablet)).or_default();
             let record = Record {
                 time_micros: *last_micros,
                 ..envelope.to_record()
             };
             if fate == Fate::Doubled {
-                log.records.push(record.clone());
+                sequence.records.push(record.clone());
             }
-            log.records.push(record);
-            log.start + log.records.len() as u64 - 1
+            sequence.records.push(record);
+            sequence.start + sequence.records.len() as u64 - 1
         };
         self.logs.appended.notify_all();
         match fate {
@@ -163,17 +175,26 @@ impl SharedLogs for MemLogs {
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
         Ok(Box::new(MemTail {
-            logs: self.logs.clone(),
+            logs: self.clone(),
             next: from.iter().copied().collect(),
         }))
     }
 
+    fn sequence_of(&self, log: u32) -> u32 {
+        match log {
+            META_TABLET => log,
+            _ => log % self.sequences,
+        }
+    }
+
     fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError> {
-        let mut logs = self.logs.logs.lock();
-        let log = logs.entry(log).or_default();
-        let count = offset.saturating_sub(log.start).min(log.records.len() as u64);
-        log.records.drain(..count as usize);
-        log.start += count;
+        let mut sequences = self.logs.sequences.lock();
+        let sequence = sequences.entry(self.sequence_of(log)).or_default();
+        let count = offset
+            .saturating_sub(sequence.start)
+            .min(sequence.records.len() as u64);
+        sequence.records.drain(..count as usize);
+        sequence.start += count;
         Ok(())
     }
 
@@ -187,35 +208,46 @@ impl SharedLogs for MemLogs {
 }
 
 struct MemTail {
-    logs: Arc<Logs>,
+    logs: MemLogs,
     next: BTreeMap<u32, u64>,
 }
 
 impl MemTail {
-    fn take(&mut self, logs: &BTreeMap<u32, Log>) -> Result<Vec<Delivered>, TailError> {
+    fn take(&mut self, sequences: &BTreeMap<u32, Sequence>) -> Result<Vec<Delivered>, TailError> {
         // Checked first, since records that were already taken of other logs would be lost with the error.
-        let deleted = self.next.iter().find_map(|(number, next)| {
-            let start = logs.get(number)?.start;
-            (*next < start).then_some((*number, start))
+        let deleted = self.next.iter().find_map(|(log, next)| {
+            let start = sequences.get(&self.logs.sequence_of(*log))?.start;
+            (*next < start).then_some((*log, start))
         });
         if let Some((log, start)) = deleted {
             self.next.remove(&log);
             return Err(TailError::Deleted { log, start });
         }
         let mut delivered = Vec::new();
-        for (number, next) in &mut self.next {
-            let (Some(log), number) = (logs.get(number), *number) else {
+        for (log, next) in &mut self.next {
+            let log = *log;
+            let Some(sequence) = sequences.get(&self.logs.sequence_of(log)) else {
                 continue;
             };
-            let at = (*next - log.start) as usize;
-            let records = log.records.get(at..).unwrap_or_default();
+            let at = (*next - sequence.start) as usize;
+            let records = sequence.records.get(at..).unwrap_or_default();
+            let mut from = *next;
             for record in records.iter().take(DELIVERED_MAX) {
-                delivered.push(Delivered {
-                    log: number,
-                    offset: *next,
-                    record: record.clone(),
-                });
+                let offset = *next;
                 *next += 1;
+                if record.tablet == log {
+                    let record = record.clone();
+                    delivered.push(Delivered::Record {
+                        log,
+                        from,
+                        offset,
+                        record,
+                    });
+                    from = *next;
+                }
+            }
+            if from < *next {
+                delivered.push(Delivered::Passed { log, from, to: *next });
             }
         }
         Ok(delivered)
@@ -224,14 +256,14 @@ impl MemTail {
 
 impl SharedTail for MemTail {
     fn next(&mut self, wait: Duration) -> Result<Vec<Delivered>, TailError> {
-        let shared = self.logs.clone();
-        let mut logs = shared.logs.lock();
-        let delivered = self.take(&logs)?;
+        let shared = self.logs.logs.clone();
+        let mut sequences = shared.sequences.lock();
+        let delivered = self.take(&sequences)?;
         if !delivered.is_empty() {
             return Ok(delivered);
         }
-        shared.appended.wait_for(&mut logs, wait);
-        self.take(&logs)
+        shared.appended.wait_for(&mut sequences, wait);
+        self.take(&sequences)
     }
 
     fn follow(&mut self, log: u32, from: u64) {

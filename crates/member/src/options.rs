@@ -39,7 +39,7 @@ pub struct MemberOptions {
     pub save_interval: Duration,
     /// Bytes of records that are applied between two savings.
     pub save_bytes: u64,
-    /// Number of records of the blocks of a log whose outcomes replicas compare. All members must have the same; only tests have another
+    /// Number of records of the blocks of a log whose outcomes replicas compare; longer if tablets share a log. All members must have the same; only tests have another
     /// one than the usual.
     pub block_length: u64,
     /// How often logs are trimmed.

@@ -1,13 +1,13 @@
 //! [`Shared`]: what the thread that follows the logs shares with those that serve clients.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use crossbeam_channel::Sender as Channel;
-use ilion_cluster::{ClusterState, ClusterView, Eyes, Node};
+use ilion_cluster::{ClusterState, ClusterView, Eyes, Node, Tablets};
 use ilion_coordinator::Topology;
 use ilion_engine::Engine;
 use ilion_env::{Env, turns};
@@ -126,6 +126,17 @@ impl Shared {
     /// Changes the time limit of writes that begin later.
     pub fn set_write_timeout(&self, timeout: Duration) {
         self.write_timeout.store(nanos(timeout), Relaxed);
+    }
+
+    /// Number of offsets of the blocks whose outcomes replicas compare. If tablets share a sequence, blocks are longer, so that one has about
+    /// as many records of a tablet.
+    pub fn block_length(&self, tablets: Tablets) -> u64 {
+        let logs = self.sender.logs();
+        let sequences: BTreeSet<u32> = (0..tablets.count())
+            .map(|tablet| logs.sequence_of(tablet))
+            .collect();
+        let sharing = u64::from(tablets.count()).div_ceil(sequences.len().max(1) as u64);
+        self.options.block_length.saturating_mul(sharing)
     }
 
     pub fn now_nanos(&self) -> u64 {

@@ -500,6 +500,17 @@ impl Replica {
         }
     }
 
+    /// Goes on with a tablet at an offset: its log has no records between [`Self::end`] and it.
+    ///
+    /// # Errors
+    /// Try again later.
+    pub fn pass(&mut self, tablet: u32, to: u64) -> Result<(), NotApplied> {
+        match to.checked_sub(1) {
+            Some(offset) => self.write(TabletPosition { tablet, offset }, &[]),
+            None => Ok(()),
+        }
+    }
+
     fn write_body(&self, position: TabletPosition, body: &Bytes) -> Result<Applied, NotApplied> {
         let mutations = self.mutations(position, body)?;
         self.write(position, &mutations).map(|()| Applied::Done)

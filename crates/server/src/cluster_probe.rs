@@ -49,8 +49,10 @@ pub struct ClusterCounts {
     pub lacking: u64,
     /// Tablets whose records it no longer applies.
     pub halted: u64,
-    /// Records that this node has not applied, by tablet.
+    /// Records that this node has not applied, by tablet. Those of tablets that share a log are counted for each of them.
     pub lag_records: BTreeMap<u32, u64>,
+    /// Records that this node has not applied, each counted once.
+    pub lag_records_sum: u64,
     /// Records that it has applied.
     pub applied: u64,
     /// Records that the log has acknowledged.
@@ -89,11 +91,6 @@ pub struct ClusterCounts {
     pub failed: u64,
 }
 
-/// The sum of the lags of tablets, at most [`u64::MAX`]: a broker may report any number as the end of a log. Pure.
-pub fn lag_of_all(lag_records: &BTreeMap<u32, u64>) -> u64 {
-    lag_records.values().fold(0, |sum, lag| lag.saturating_add(sum))
-}
-
 /// A histogram of times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
@@ -101,15 +98,4 @@ pub struct Waits {
     pub sum_nanos: u64,
     /// Upper bounds with the number of times in each bucket, ascending; the last bound is [`u64::MAX`].
     pub buckets: Vec<(u64, u64)>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lag_of_all_tablets_has_a_limit() {
-        assert_eq!(lag_of_all(&[(1, 30), (2, 12)].into()), 42);
-        assert_eq!(lag_of_all(&[(1, u64::MAX - 3), (2, 2), (3, 5)].into()), u64::MAX);
-    }
 }

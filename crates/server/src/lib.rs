@@ -111,7 +111,7 @@ pub use certificate::CertificateLogins;
 pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
-pub use cluster_probe::{ClusterCounts, ClusterProbe, MemberStanding, Waits, lag_of_all};
+pub use cluster_probe::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use encryption::{admin_encryption, client_encryption, server_encryption};
 pub use entry::Entry;

@@ -106,7 +106,7 @@ settings! {
     rack: String = "rack1";
     /// Where the commit log is: local (in `commitlog_directory`; the node is a single node), or kafka://HOST:PORT,HOST:PORT/PREFIX (in topics of Kafka whose names begin with PREFIX; nodes with the same log are a cluster). It has nothing to do with `log_level` and the like, which are about messages of the program.
     log: LogPlace = "local";
-    /// Encrypts connections to the brokers of `log` with TLS. The certificate of a broker is accepted if the system trusts its issuer. In the file, this and the next five are a block, `log_options: {tls: true, ...}`.
+    /// Encrypts connections to the brokers of `log` with TLS. The certificate of a broker is accepted if the system trusts its issuer. In the file, this and the next six are a block, `log_options: {tls: true, ...}`.
     log_options_tls: bool = "false";
     /// PEM file with the certificates of the authorities that signed the certificates of the brokers; if it is set, connections are encrypted. auto: the authorities that the system trusts.
     log_options_tls_ca: Option<PathBuf> = "auto";
@@ -118,7 +118,9 @@ settings! {
     log_options_sasl_password_file: Option<PathBuf> = "auto";
     /// Replication factor of the topics: the number of brokers that keep a copy of each log. Used when the topics are created, and checked at each start.
     log_options_replication_factor: u16 = "3";
-    /// Number of tablets (slices of the token ring) of a new cluster, from 1 to 4096. It cannot be changed later. Each tablet has its own partition in the log topic, and at most this many nodes can own data. With 64, each of up to 16 nodes has at least four tablets. Each tablet costs its replicas one stream of the log, and a write to several tablets needs a record for each of them.
+    /// Number of partitions of the topic for tablets, used when a cluster creates it; it never changes then. Tablets share the partitions. One partition costs brokers and nodes the least CPU and gives the shortest waits, but one broker leads it, and each node reads all partitions that have one of its tablets: of twelve nodes with three replicas, each reads four times the records that it needs. A cluster that will have more than about twelve nodes needs more, at most one for each tablet.
+    log_options_partitions: u16 = "1";
+    /// Number of tablets (slices of the token ring) of a new cluster, from 1 to 4096. It cannot be changed later. All nodes of a cluster must have the same number. At most this many nodes can own data: with 64, each of up to 16 nodes has at least four tablets. A write to several tablets needs a record for each of them.
     tablets: TabletCount = "64";
     /// Number of tablets that a new node takes over from the others. auto: an equal share. A single node has one token, whatever this is. Unlike in Cassandra this is a number of tablets, not a weight: 16, as in Cassandra's file, means 16 of the `tablets`.
     num_tokens: Option<u16> = "auto";

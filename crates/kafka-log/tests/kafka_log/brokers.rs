@@ -209,6 +209,14 @@ impl Brokers {
         log.batches.clear();
     }
 
+    /// Gives a topic one more partition.
+    pub fn add_partition(&self, topic: &str) {
+        let mut state = self.state.lock();
+        let count = state.logs.keys().filter(|(name, _)| name == topic).count();
+        let index = i32::try_from(count).unwrap();
+        state.logs.insert((topic.to_owned(), index), Log::default());
+    }
+
     /// Requests to append that have arrived, also at silent brokers.
     pub fn arrived(&self) -> usize {
         self.state.lock().arrived

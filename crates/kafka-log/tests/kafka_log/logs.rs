@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ilion_commitlog::{AppendError, Delivered, SharedLogs, SharedTail, TailError};
+use ilion_commitlog::{AppendError, Delivered, Record, SharedLogs, SharedTail, TailError};
 use ilion_kafka_client::codes;
 use ilion_kafka_log::{KafkaLogs, Missing, OpenError};
 use uuid::Uuid;
@@ -12,13 +12,16 @@ use uuid::Uuid;
 use crate::brokers::{Brokers, Mode};
 use crate::{META_LOG, PATIENCE, TABLETS, append, impatient, options, outcome};
 
-/// The next records, at least so many.
+/// The next records, at least so many; without what has none.
 fn read(tail: &mut dyn SharedTail, count: usize) -> Vec<Delivered> {
     let (mut read, deadline) = (Vec::new(), Instant::now() + PATIENCE);
     while read.len() < count {
         assert!(Instant::now() < deadline, "only {} of {count} came", read.len());
         match tail.next(Duration::from_secs(1)) {
-            Ok(delivered) => read.extend(delivered),
+            Ok(delivered) => {
+                let records = delivered.into_iter();
+                read.extend(records.filter(|one| matches!(one, Delivered::Record { .. })));
+            }
             Err(TailError::Unreachable(_)) => {}
             Err(error) => panic!("{error}"),
         }
@@ -37,7 +40,15 @@ fn failure(tail: &mut dyn SharedTail) -> TailError {
 }
 
 fn seqs(delivered: &[Delivered]) -> Vec<u64> {
-    delivered.iter().map(|one| one.record.origin.seq).collect()
+    delivered.iter().map(|one| placed(one).1.origin.seq).collect()
+}
+
+/// The offset of a record, and the record.
+fn placed(delivered: &Delivered) -> (u64, &Record) {
+    match delivered {
+        Delivered::Record { offset, record, .. } => (*offset, record),
+        Delivered::Passed { .. } => panic!("{delivered:?} is no record"),
+    }
 }
 
 #[test]
@@ -62,7 +73,7 @@ fn two_readers_read_the_same_of_all_logs() {
     let by_log = |delivered: Vec<Delivered>| {
         let mut by_log: BTreeMap<u32, Vec<Delivered>> = BTreeMap::new();
         for one in delivered {
-            by_log.entry(one.log).or_default().push(one);
+            by_log.entry(one.log()).or_default().push(one);
         }
         by_log
     };
@@ -72,13 +83,10 @@ fn two_readers_read_the_same_of_all_logs() {
     let ends = all.iter().map(|(log, _)| (*log, 50));
     assert_eq!(logs.ends(), ends.collect(), "where the logs end");
     for (log, seq, offset) in acknowledged {
-        let read = &early[&log][usize::try_from(offset).unwrap()];
-        assert_eq!((read.offset, read.record.origin.seq), (offset, seq));
-        assert_eq!((read.record.tablet, &read.record.body[..]), (log, &b"body"[..]));
-        assert!(
-            read.record.time_micros > 1_000_000_000,
-            "the time is that of the log"
-        );
+        let (found, record) = placed(&early[&log][usize::try_from(offset).unwrap()]);
+        assert_eq!((found, record.origin.seq), (offset, seq));
+        assert_eq!((record.tablet, &record.body[..]), (log, &b"body"[..]));
+        assert!(record.time_micros > 1_000_000_000, "the time is that of the log");
     }
 }
 
@@ -256,7 +264,7 @@ fn a_tail_tells_what_was_deleted_and_goes_on_from_where_it_is_told() {
     tail.follow(1, 3);
     outcome(&append(&logs, 2, 1)).unwrap();
     let mut read = read(&mut *tail, 3);
-    read.sort_by_key(|one| (one.log, one.offset));
+    read.sort_by_key(|one| (one.log(), placed(one).0));
     assert_eq!(seqs(&read), [4, 5, 1]);
     assert!(matches!(logs.delete_below(1, 9), Err(TailError::Refused(_))));
 }
@@ -276,7 +284,7 @@ fn a_log_that_is_shorter_than_it_was_is_refused() {
     };
     assert!(
         problem.starts_with(
-            "log 1 ends at offset 0, and this node has read up to 5: topic p.data was created anew"
+            "topic p.data, partition 1 ends at offset 0, and this node has read up to 5: the topic was created anew"
         ),
         "{problem}"
     );
@@ -324,7 +332,7 @@ fn a_tail_tells_of_silence_and_goes_on_after_it() {
         panic!("it may pass")
     };
     assert!(
-        problem.starts_with("1 of 1 logs, such as log 1, for more than 200ms: broker "),
+        problem.starts_with("1 of 1 partitions, such as that of log 1, for more than 200ms: broker "),
         "{problem}"
     );
     brokers.append("p.data", 1, b"");
@@ -381,6 +389,73 @@ fn a_log_that_is_left_does_not_come() {
 }
 
 #[test]
+fn logs_that_share_a_partition_are_read_apart_and_share_their_end() {
+    let brokers = Brokers::start(1);
+    let mut shared = options(&brokers);
+    shared.partitions = 2;
+    let logs = KafkaLogs::open(shared).unwrap();
+    // The topic keeps its number of partitions, whatever the next node is told.
+    let other = KafkaLogs::open(options(&brokers)).unwrap();
+    assert_eq!(
+        [0, 1, 2, 3, META_LOG].map(|log| other.sequence_of(log)),
+        [0, 1, 0, 1, META_LOG]
+    );
+    let (mut own, mut of_other) = (
+        logs.tail(&[(0, 0)]).unwrap(),
+        other.tail(&[(0, 0), (2, 0)]).unwrap(),
+    );
+    let receivers =
+        [(0, 1), (2, 1), (0, 2), (2, 2), (3, 1), (2, 3)].map(|(log, seq)| append(&logs, log, seq));
+    let offsets = receivers.map(|receiver| outcome(&receiver).unwrap());
+    assert_eq!(offsets, [0, 1, 2, 3, 0, 4]);
+    let mut all = read(&mut *of_other, 5);
+    all.sort_by_key(|one| (one.log(), placed(one).0));
+    assert_eq!(seqs(&all), [1, 2, 1, 2, 3]);
+    // This tail has been told how far the log was read, too: up to the end of the partition.
+    let (mut upto, deadline) = (0, Instant::now() + PATIENCE);
+    while upto < 5 {
+        assert!(Instant::now() < deadline);
+        for one in own.next(Duration::from_secs(1)).unwrap() {
+            (upto, _) = match one {
+                Delivered::Record { from, offset, .. } => (offset + 1, assert_eq!(from, upto)),
+                Delivered::Passed { from, to, .. } => (to, assert_eq!(from, upto)),
+            };
+        }
+    }
+    // A log that is followed later is read from its beginning, and the others are not read twice.
+    own.follow(2, 0);
+    assert_eq!(seqs(&read(&mut *own, 3)), [1, 2, 3]);
+    assert_eq!((logs.ends()[&0], other.ends()[&0]), (5, 5));
+    // Both logs lack what is deleted.
+    logs.delete_below(0, 4).unwrap();
+    let mut late = other.tail(&[(0, 0), (2, 3)]).unwrap();
+    let failed = [failure(&mut *late), failure(&mut *late)];
+    assert_eq!(failed, [0, 2].map(|log| TailError::Deleted { log, start: 4 }));
+}
+
+#[test]
+fn records_are_not_read_if_their_topic_was_given_more_partitions() {
+    let brokers = Brokers::start(1);
+    let mut shared = options(&brokers);
+    shared.partitions = 1;
+    let logs = KafkaLogs::open(shared).unwrap();
+    outcome(&append(&logs, META_LOG, 1)).unwrap();
+    outcome(&append(&logs, 3, 1)).unwrap();
+    brokers.add_partition("p.data");
+    let other = KafkaLogs::open(options(&brokers)).unwrap();
+    for log in [META_LOG, 2] {
+        let mut tail = other.tail(&[(log, 0)]).unwrap();
+        let TailError::Unreadable { reason, .. } = failure(&mut *tail) else {
+            panic!("its tablets may be in other partitions")
+        };
+        assert!(
+            reason.starts_with("its sender knew 1 partitions of the topic for tablets, and there are 2 now"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
 fn topics_are_created_once_and_checked_from_then_on() {
     let brokers = Brokers::start(1);
     let mut refusing = options(&brokers);
@@ -414,10 +489,10 @@ fn topics_are_created_once_and_checked_from_then_on() {
     assert!(problems[0].starts_with("topic p.data has retention.ms=1000, wanted -1"));
     assert!(problems[1].starts_with("topic p.meta has cleanup.policy=compact, wanted delete"));
     let mut other = options(&brokers);
-    other.tablets = 8;
+    other.tablets = 3;
     let refused = KafkaLogs::open(other).err().unwrap().to_string();
     assert!(
-        refused.contains("has 4 partitions, and this cluster 8 logs in it"),
+        refused.contains("has 4 partitions, and this cluster at most 3 logs in it"),
         "{refused}"
     );
 }

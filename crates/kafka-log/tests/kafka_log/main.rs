@@ -32,6 +32,7 @@ fn options(brokers: &Brokers) -> Options {
     let url = parse_url(&brokers.url()).unwrap();
     let mut options = Options::new(url, Security::default(), Uuid::from_u128(7), TABLETS, META_LOG);
     options.replication_factor = 1;
+    options.partitions = TABLETS;
     options
 }
 

@@ -75,12 +75,15 @@ impl Follower {
         if !self.followed.contains(&tablet) || self.is_halted(tablet) {
             return;
         }
-        let first = block.saturating_mul(self.shared.options.block_length);
+        let Some(state) = &self.meta.state else {
+            return;
+        };
+        let length = self.shared.block_length(state.tablets);
+        let first = block.saturating_mul(length);
         let reason = format!(
             "statements that read before they write came to another outcome on this node than on more than half of the tablet's replicas, in \
-             the {} records of its log from {first} on: the data of this node is damaged or not complete. Start this node again: it then \
-             copies the tablet from another replica. Before that, copy the data directory if the cause is to be found",
-            self.shared.options.block_length
+             the {length} records of its log from {first} on: the data of this node is damaged or not complete. Start this node again: it then \
+             copies the tablet from another replica. Before that, copy the data directory if the cause is to be found"
         );
         tracing::error!(tablet, %reason, "a tablet is not followed any more");
         if let Some(replica) = &mut self.replica {

@@ -1,5 +1,6 @@
 //! Saving how far this node is, telling the others, and trimming the logs.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ilion_cluster::{Change, ClusterState, META_TABLET};
@@ -99,7 +100,9 @@ impl Follower {
             return;
         };
         self.log_snapshot(state);
-        let positions = trimmable(state, self.shared.options.trim_records);
+        let logs = self.shared.sender.logs();
+        let sequence_of = |tablet| logs.sequence_of(tablet);
+        let positions = trimmable(state, self.shared.options.trim_records, sequence_of);
         if !positions.is_empty() {
             self.tell(Change::Trim { positions });
         }
@@ -125,8 +128,14 @@ impl Follower {
     /// Deletes what the meta log lets this node delete.
     pub(super) fn delete_trimmed(&mut self) {
         let trimmed = std::mem::take(&mut self.meta.trimmed);
-        if !trimmed.is_empty() {
-            self.worker.ask(Job::Delete(trimmed));
+        let logs = self.shared.sender.logs();
+        // The positions of one sequence are the same: it is deleted once.
+        let sequences = trimmed
+            .into_iter()
+            .map(|(tablet, offset)| (logs.sequence_of(tablet), (tablet, offset)));
+        let sequences: BTreeMap<u32, (u32, u64)> = sequences.collect();
+        if !sequences.is_empty() {
+            self.worker.ask(Job::Delete(sequences.into_values().collect()));
         }
     }
 
@@ -146,12 +155,30 @@ impl Follower {
     }
 }
 
-/// Up to where logs can be deleted, if that is at least this many records. Pure.
-fn trimmable(state: &ClusterState, records: u64) -> Vec<(u32, Position)> {
-    let points = state.trim_points().into_iter();
-    let is_much = |(tablet, point): &(u32, Position)| {
-        let gained = point.segment.0.saturating_sub(state.trimmed(*tablet).segment.0);
-        gained > 0 && gained >= records
-    };
-    points.filter(is_much).collect()
+/// Up to where logs can be deleted, if that is at least this many records. Logs of one sequence can only be deleted together: up to where
+/// none of them is needed. Pure.
+fn trimmable(state: &ClusterState, records: u64, sequence_of: impl Fn(u32) -> u32) -> Vec<(u32, Position)> {
+    let points = state.trim_points();
+    let mut sequences: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for tablet in (0..state.tablets.count()).chain([META_TABLET]) {
+        sequences.entry(sequence_of(tablet)).or_default().push(tablet);
+    }
+    let mut trimmable = Vec::new();
+    for tablets in sequences.into_values() {
+        // A tablet without a point may have records that a node needs that has been silent for long.
+        let points: Option<Vec<Position>> =
+            tablets.iter().map(|tablet| points.get(tablet).copied()).collect();
+        let Some(point) = points.and_then(|points| points.into_iter().min()) else {
+            continue;
+        };
+        let trimmed = tablets.iter().map(|tablet| state.trimmed(*tablet)).min();
+        let gained = point
+            .segment
+            .0
+            .saturating_sub(trimmed.map_or(0, |trimmed| trimmed.segment.0));
+        if gained > 0 && gained >= records {
+            trimmable.extend(tablets.into_iter().map(|tablet| (tablet, point)));
+        }
+    }
+    trimmable
 }

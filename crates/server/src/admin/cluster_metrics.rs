@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
 use super::engine_metrics::{encode_counter, encode_gauge};
-use crate::cluster_probe::{ClusterCounts, ClusterProbe, Waits, lag_of_all};
+use crate::cluster_probe::{ClusterCounts, ClusterProbe, Waits};
 
 /// Collects what the parts of a cluster have counted.
 pub(super) struct ClusterMetrics(pub Arc<dyn ClusterProbe>);
@@ -112,7 +112,7 @@ fn gauges_of(counts: &ClusterCounts) -> [Metric; 6] {
         (
             "cluster_lag_records",
             "Records of all tablets that the node has not applied yet, as far as it knows",
-            lag_of_all(&counts.lag_records),
+            counts.lag_records_sum,
         ),
         (
             "cluster_lag_records_max",

@@ -104,6 +104,7 @@ impl ClusterProbe for OfThree {
         ClusterCounts {
             followed: 4,
             lag_records: [(0, 7), (3, 35)].into(),
+            lag_records_sum: 42,
             barriers_raised: Waits {
                 sum_nanos: 3_000_000,
                 buckets: vec![(1_000_000, 1), (u64::MAX, 1)],

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use ilion_cluster::META_TABLET;
 use ilion_commitlog::{
     AppendCallback, AppendError, Capabilities, Delivered, EndCallback, Envelope, Position, SharedLogs,
     SharedTail, TailError,
@@ -16,7 +17,7 @@ use parking_lot::Mutex;
 use crate::log::{Answer, LogFaults, Side, SimLog, Ticket};
 
 const RECORD_BYTES_MAX: u32 = 1 << 20;
-/// A delivery has fewer records of a log than this.
+/// For a delivery of a log, fewer records of its sequence than this are read.
 const DELIVERED_MAX: u64 = 12;
 
 /// The end of a log is not known once in this many questions.
@@ -63,6 +64,9 @@ struct Inner {
     seed: u64,
     random: Seeded,
     faults: LogFaults,
+    /// In how many sequences the logs of tablets are kept.
+    sequences: u32,
+    /// By the number of their sequence.
     logs: BTreeMap<u32, SimLog>,
     waiting: BTreeMap<(u32, Ticket), Waiting>,
     questions: Vec<Question>,
@@ -72,6 +76,15 @@ struct Inner {
 }
 
 impl Inner {
+    /// See [`SharedLogs::sequence_of`].
+    fn sequence_of(&self, log: u32) -> u32 {
+        match log {
+            META_TABLET => log,
+            _ => log % self.sequences,
+        }
+    }
+
+    /// The log of a sequence.
     fn log(&mut self, number: u32) -> &mut SimLog {
         let (seed, faults, now) = (self.seed, self.faults, self.now_micros);
         let log = self.logs.entry(number);
@@ -108,7 +121,7 @@ impl Inner {
         };
         let question = self.questions.remove(*index);
         let is_unknown = self.random.one_in(UNKNOWN_ENDS);
-        let log = self.log(question.log);
+        let log = self.log(self.sequence_of(question.log));
         // A leader that was cut off is not confirmed.
         let is_confirmed = question.side == Side::Majority || !log.is_isolated();
         let end = (is_confirmed && !is_unknown).then(|| log.end(Side::Majority).segment.0);
@@ -149,8 +162,8 @@ impl Inner {
 pub(super) struct ClusterLogs(Arc<Mutex<Inner>>);
 
 impl ClusterLogs {
-    /// Empty logs, whose seed decides which faults happen.
-    pub fn new(seed: u64, now_micros: i64) -> Self {
+    /// Empty logs, whose seed decides which faults happen. Those of tablets are kept in so many sequences.
+    pub fn new(seed: u64, sequences: u32, now_micros: i64) -> Self {
         Self(Arc::new(Mutex::new(Inner {
             seed,
             random: Seeded::new(!seed),
@@ -158,6 +171,7 @@ impl ClusterLogs {
                 keeps_order: true,
                 ..LogFaults::default()
             },
+            sequences,
             logs: BTreeMap::new(),
             waiting: BTreeMap::new(),
             questions: Vec::new(),
@@ -217,15 +231,24 @@ impl ClusterLogs {
         self.0.lock().now_micros
     }
 
-    /// The offset above the last record of a log, without those that are on their way.
-    pub fn end(&self, log: u32) -> u64 {
-        self.0.lock().log(log).end(Side::Majority).segment.0
+    /// See [`SharedLogs::sequence_of`].
+    pub fn sequence_of(&self, log: u32) -> u32 {
+        self.0.lock().sequence_of(log)
     }
 
-    /// Deletes the records of a log below an offset. Returns whether there were any.
+    /// The offset above the last record of the sequence of a log, without those that are on their way.
+    pub fn end(&self, log: u32) -> u64 {
+        let mut inner = self.0.lock();
+        let sequence = inner.sequence_of(log);
+        inner.log(sequence).end(Side::Majority).segment.0
+    }
+
+    /// Deletes the records of the sequence of a log below an offset. Returns whether there were any.
     pub fn delete_below(&self, log: u32, offset: u64) -> bool {
+        let mut inner = self.0.lock();
+        let sequence = inner.sequence_of(log);
         // The position of a record is the number of records up to it.
-        self.0.lock().log(log).trim(Position::new(offset, 0))
+        inner.log(sequence).trim(Position::new(offset, 0))
     }
 
     /// Cuts off the leader of one log, chosen by this number.
@@ -306,14 +329,14 @@ impl SharedLogs for NodeLogs {
         }
         let mut inner = self.logs.0.lock();
         let due_micros = inner.late_until(&self.way.late_requests).unwrap_or(i64::MIN);
-        let log = inner.log(envelope.tablet);
-        let ticket = log.send_late(envelope, self.side(), due_micros);
+        let sequence = inner.sequence_of(envelope.tablet);
+        let ticket = inner.log(sequence).send_late(envelope, self.side(), due_micros);
         let waiting = Waiting {
             sender: (envelope.origin.node, envelope.origin.incarnation),
             way: self.way.clone(),
             callback: done,
         };
-        inner.waiting.insert((envelope.tablet, ticket), waiting);
+        inner.waiting.insert((sequence, ticket), waiting);
     }
 
     fn find_end(&self, log: u32, done: EndCallback) {
@@ -337,6 +360,10 @@ impl SharedLogs for NodeLogs {
             next: from.iter().copied().collect(),
             late: BTreeMap::new(),
         }))
+    }
+
+    fn sequence_of(&self, log: u32) -> u32 {
+        self.logs.sequence_of(log)
     }
 
     fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError> {
@@ -376,7 +403,8 @@ impl Tail {
         let Some(until_micros) = inner.late_until(&way.way.late_deliveries) else {
             return u64::MAX;
         };
-        let end = inner.log(number).end(way.side()).segment.0;
+        let sequence = inner.sequence_of(number);
+        let end = inner.log(sequence).end(way.side()).segment.0;
         late.insert(number, (until_micros, end));
         end
     }
@@ -387,26 +415,43 @@ impl Tail {
         let mut inner = self.way.logs.0.lock();
         let count = inner.random.below(DELIVERED_MAX);
         let end = Self::end_seen(&mut self.late, &mut inner, number, &self.way);
-        let log = inner.log(number);
+        let Some(next) = self.next.get_mut(&number) else {
+            return Ok(());
+        };
+        let sequence = inner.sequence_of(number);
+        let log = inner.log(sequence);
+        let mut from = *next;
         for _ in 0..count {
-            let Some(next) = self.next.get_mut(&number).filter(|next| **next < end) else {
+            if *next >= end {
                 break;
-            };
+            }
             match log.next_above(Position::new(*next, 0), side) {
                 Ok(None) => break,
                 Ok(Some((_, record))) => {
-                    taken.push(Delivered {
-                        log: number,
-                        offset: *next,
-                        record: record.clone(),
-                    });
+                    let offset = *next;
                     *next += 1;
+                    if record.tablet == number {
+                        taken.push(Delivered::Record {
+                            log: number,
+                            from,
+                            offset,
+                            record: record.clone(),
+                        });
+                        from = *next;
+                    }
                 }
                 Err(deleted) => {
                     let start = deleted.first.segment.0 - 1;
                     return Err(TailError::Deleted { log: number, start });
                 }
             }
+        }
+        if from < *next {
+            taken.push(Delivered::Passed {
+                log: number,
+                from,
+                to: *next,
+            });
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Outages during a run: nodes that lose their power, perhaps for a while in which logs delete what they have not read, and disks that are
 //! full.
 
+use std::collections::BTreeMap;
+
 use ilion_cluster::{ClusterState, META_TABLET, Node};
 
 use super::ring_work::host_of;
@@ -73,9 +75,20 @@ impl World {
         let Some(node) = node.map(|(node, _)| *node) else {
             return;
         };
-        let upto = tablets_upto(&state).into_iter().chain(meta_upto(&state, node));
-        for (log, end) in upto {
-            self.history.ran.retentions += u32::from(self.cluster.logs.delete_below(log, end));
+        let logs = &self.cluster.logs;
+        // Those of one sequence together: up to where all of them may be deleted.
+        let mut sequences: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for (log, end) in tablets_upto(&state).into_iter().chain(meta_upto(&state, node)) {
+            sequences.entry(logs.sequence_of(log)).or_default().push(end);
+        }
+        for (sequence, ends) in sequences {
+            let all = (0..state.tablets.count()).chain([META_TABLET]);
+            let logs_in: Vec<u32> = all.filter(|log| logs.sequence_of(*log) == sequence).collect();
+            if let (Some(log), Some(end), true) =
+                (logs_in.first(), ends.iter().min(), ends.len() == logs_in.len())
+            {
+                self.history.ran.retentions += u32::from(logs.delete_below(*log, *end));
+            }
         }
     }
 

@@ -87,6 +87,9 @@ pub(super) struct World {
     crashed: BTreeSet<usize>,
 }
 
+/// So that other choices of a seed do not depend on the number of sequences.
+const SEQUENCES_SEED: u64 = 0x5e90_e4ce;
+
 impl World {
     pub fn new(plan: Plan) -> Self {
         let seed = plan.seed;
@@ -95,11 +98,14 @@ impl World {
         let replicas = [3, 3, 2, 1][random.below(4) as usize];
         let is_calm = random.one_in(2);
         let envs: Vec<MemEnv> = (0..nodes).map(|_| MemEnv::new(random.next_u64())).collect();
+        let tablets = TABLETS.max(nodes as u32);
+        // Each tablet has a sequence of its own, or they share one or two.
+        let sequences = [tablets, tablets, 1, 2][Seeded::new(seed ^ SEQUENCES_SEED).below(4) as usize];
         let cluster = Cluster {
             turns: Turns::default(),
-            logs: ClusterLogs::new(seed, envs[0].now_micros()),
+            logs: ClusterLogs::new(seed, sequences, envs[0].now_micros()),
             peers: InProcess::default(),
-            tablets: TABLETS.max(nodes as u32),
+            tablets,
             block_length: BLOCKS[random.below(2) as usize],
         };
         let nodes = envs.into_iter().enumerate();
