@@ -1,72 +1,47 @@
 //! The bytes of what a command has written, for digests: the same on all replicas.
 //!
-//! [`encode_mutation`] names the columns in the order of their numbers. A node numbers columns in its own way: those that were added while
-//! the process ran come last, and a process that finds them in the schema numbers them by name. So here each column is encoded alone, in the
-//! order of names.
+//! [`encode_mutation`] names the columns in the order of their ids. A node numbers columns in its own way: those that were added while the
+//! process ran come last, and a process that finds them in the schema numbers them by name.
 
-use ilion_rows::{ColumnData, Mutation, PartitionUpdate, Row, encode_mutation};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ilion_rows::{Mutation, Row, encode_mutation};
 use ilion_schema::TableSchema;
 
 /// Appends a mutation to what was written.
 pub(crate) fn append(mutation: &Mutation, written: &mut Vec<u8>) {
-    let PartitionUpdate {
-        deletion,
-        static_row,
-        rows,
-        ranges,
-    } = &mutation.update;
-    let mut append_update = |update: PartitionUpdate| {
-        let part = Mutation {
-            update,
-            ..mutation.clone()
-        };
-        encode_mutation(&part, written);
+    let mutation = match mutation.table.with_column_ids_in_order() {
+        None => Cow::Borrowed(mutation),
+        Some(table) => Cow::Owned(renumbered(mutation.clone(), table)),
     };
-    append_update(PartitionUpdate {
-        deletion: *deletion,
-        static_row: static_row.as_ref().map(|row| with(row, Vec::new())),
-        rows: rows.iter().map(|row| with(row, Vec::new())).collect(),
-        ranges: ranges.clone(),
-    });
-    for column in static_row.iter().flat_map(|row| by_name(row, &mutation.table)) {
-        append_update(PartitionUpdate {
-            static_row: static_row.as_ref().map(|row| with(row, vec![column.clone()])),
-            ..PartitionUpdate::default()
-        });
+    encode_mutation(&mutation, written);
+}
+
+/// The mutation with the column ids of `table`, which has the same columns.
+fn renumbered(mut mutation: Mutation, table: Arc<TableSchema>) -> Mutation {
+    let update = &mut mutation.update;
+    for row in update.static_row.iter_mut().chain(&mut update.rows) {
+        renumber(row, &mutation.table, &table);
     }
-    for row in rows {
-        for column in by_name(row, &mutation.table) {
-            append_update(PartitionUpdate {
-                rows: vec![with(row, vec![column.clone()])],
-                ..PartitionUpdate::default()
-            });
+    mutation.table = table;
+    mutation
+}
+
+fn renumber(row: &mut Row, from: &TableSchema, to: &TableSchema) {
+    for entry in &mut row.columns {
+        let column = from.column(entry.column);
+        if let Some(column) = column.and_then(|column| to.column_named(&column.name)) {
+            entry.column = column.id;
         }
     }
-}
-
-/// The row with these columns only.
-fn with(row: &Row, columns: Vec<ColumnData>) -> Row {
-    Row {
-        clustering: row.clustering.clone(),
-        liveness: row.liveness,
-        deletion: row.deletion,
-        columns,
-    }
-}
-
-/// The columns of a row in the order of their names.
-fn by_name<'r>(row: &'r Row, table: &TableSchema) -> Vec<&'r ColumnData> {
-    let mut columns: Vec<&ColumnData> = row.columns.iter().collect();
-    columns.sort_by_key(|column| table.column(column.column).map(|column| column.name.clone()));
-    columns
+    row.columns.sort_by_key(|entry| entry.column);
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use bytes::Bytes;
-    use ilion_rows::{Cell, Clustering, Data, DecoratedKey, Liveness};
+    use ilion_rows::{Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, PartitionUpdate};
     use ilion_schema::{TableBuilder, TableId};
     use ilion_types::{CqlType, Partitioner};
     use uuid::Uuid;

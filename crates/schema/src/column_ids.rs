@@ -36,6 +36,24 @@ impl Schema {
 }
 
 impl TableSchema {
+    /// The same table with column ids that depend on nothing but its columns: they ascend in storage order. `None`: they do so already.
+    pub fn with_column_ids_in_order(&self) -> Option<Arc<Self>> {
+        let ids_ascend = self.statics().is_sorted_by_key(|column| column.id)
+            && self.regulars().is_sorted_by_key(|column| column.id);
+        if ids_ascend {
+            return None;
+        }
+        let mut builder = self.to_builder();
+        let columns = self.partition_key().chain(self.clustering());
+        let columns = columns.chain(self.statics()).chain(self.regulars()).cloned();
+        let numbered = columns.zip(0..).map(|(column, id)| Column {
+            id: ColumnId(id),
+            ..column
+        });
+        builder.columns = numbered.map(Some).collect();
+        Some(builder.build())
+    }
+
     fn with_column_ids_of(&self, earlier: &Self) -> Arc<Self> {
         let mut builder = self.to_builder();
         let mut new: Vec<Option<Column>> = std::mem::take(&mut builder.columns);
@@ -99,6 +117,17 @@ mod tests {
             dropped_micros,
         };
         (name.to_owned(), column)
+    }
+
+    #[test]
+    fn ids_in_order_depend_on_the_columns_only() {
+        let first = builder(&["v", "x"]).build();
+        assert_eq!(first.with_column_ids_in_order(), None);
+        let added = builder(&["a", "v", "x"]).build().with_column_ids_of(&first);
+        let in_order = added.with_column_ids_in_order().unwrap();
+        let ids: Vec<ColumnId> = in_order.regulars().map(|column| column.id).collect();
+        assert_eq!(ids, [2, 3, 4].map(ColumnId));
+        assert_eq!(in_order, builder(&["a", "v", "x"]).build());
     }
 
     #[test]
