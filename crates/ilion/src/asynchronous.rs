@@ -119,6 +119,18 @@ impl From<Database> for AsyncDatabase {
 impl AsyncDatabase {
     /// As [`Database::open`].
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// let database = ilion::AsyncDatabase::open(directory).await?;
+    /// database.execute("USE system", ()).await?;
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::open`].
     pub async fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
@@ -128,6 +140,18 @@ impl AsyncDatabase {
 
     /// As [`Database::open_with`].
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// let settings = ilion::Settings { directory, ..ilion::Settings::default() };
+    /// let database = ilion::AsyncDatabase::open_with(&settings).await?;
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::open`].
     pub async fn open_with(settings: &Settings) -> Result<Self, Error> {
@@ -136,11 +160,37 @@ impl AsyncDatabase {
     }
 
     /// The database, for its own methods. These may block the task; [`Database::batch`] does not, and [`Batch::add_cql`] hardly does.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// assert_eq!(database.database().keyspace(), None);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn database(&self) -> &Database {
         &self.database
     }
 
     /// As [`Database::execute`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// database.execute("INSERT INTO k.songs (id, title) VALUES (?, ?)", (1, "Tush")).await?;
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Database::execute`].
@@ -154,6 +204,19 @@ impl AsyncDatabase {
 
     /// As [`Database::query_one`].
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// let row = database.query_one("SELECT key FROM system.local", ()).await?;
+    /// assert_eq!(row.get::<String>(0)?, "local");
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::query_one`].
     pub async fn query_one(&self, cql: &str, arguments: impl Arguments) -> Result<Row, Error> {
@@ -162,6 +225,20 @@ impl AsyncDatabase {
 
     /// As [`Database::query_opt`].
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// assert!(database.query_opt("SELECT * FROM k.songs WHERE id = ?", (1,)).await?.is_none());
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::query_opt`].
     pub async fn query_opt(&self, cql: &str, arguments: impl Arguments) -> Result<Option<Row>, Error> {
@@ -169,6 +246,22 @@ impl AsyncDatabase {
     }
 
     /// As [`Database::prepare`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)").await?;
+    /// insert.execute((1, "Tush")).await?;
+    /// # drop(insert);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Database::prepare`].
@@ -180,6 +273,23 @@ impl AsyncDatabase {
 
     /// As [`Batch::execute`]. [`Database::batch`] makes the batch.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// let mut batch = database.database().batch(ilion::BatchKind::Logged);
+    /// batch.add_cql("INSERT INTO k.songs (id, title) VALUES (1, 'Tush')", ())?;
+    /// batch.add_cql("DELETE FROM k.songs WHERE id = 2", ())?;
+    /// database.execute_batch(batch).await?;
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Batch::execute`].
     pub async fn execute_batch(&self, batch: Batch) -> Result<AsyncRows, Error> {
@@ -187,6 +297,21 @@ impl AsyncDatabase {
     }
 
     /// As [`Database::flush`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// database.execute("INSERT INTO k.songs (id, title) VALUES (1, 'Tush')", ()).await?;
+    /// database.flush().await?;
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Database::flush`].
@@ -196,6 +321,21 @@ impl AsyncDatabase {
     }
 
     /// Drops the database on a thread that may block. If this was the last clone, statement and result, it closes the database.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// let again = directory.clone();
+    /// let database = ilion::AsyncDatabase::open(directory).await?;
+    /// database.close().await?;
+    /// // The directory is not in use any more.
+    /// let database = ilion::AsyncDatabase::open(again).await?;
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// There is no runtime.
@@ -210,11 +350,45 @@ impl AsyncDatabase {
 
 impl AsyncStatement {
     /// The statement, for [`Batch::add`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)").await?;
+    /// let mut batch = database.database().batch(ilion::BatchKind::Logged);
+    /// batch.add(insert.statement(), (1, "Tush"))?;
+    /// database.execute_batch(batch).await?;
+    /// # drop(insert);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn statement(&self) -> &Statement {
         &self.statement
     }
 
     /// As [`Statement::execute`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)").await?;
+    /// tokio::try_join!(insert.execute((1, "La Grange")), insert.execute((2, "Tush")))?;
+    /// # drop(insert);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Statement::execute`].
@@ -224,6 +398,22 @@ impl AsyncStatement {
 
     /// As [`Statement::query_one`].
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// let count = database.prepare("SELECT count(*) FROM k.songs WHERE id IN (?, ?)").await?;
+    /// assert_eq!(count.query_one((1, 2)).await?.get::<i64>(0)?, 0);
+    /// # drop(count);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Statement::query_one`].
     pub async fn query_one(&self, arguments: impl Arguments) -> Result<Row, Error> {
@@ -231,6 +421,22 @@ impl AsyncStatement {
     }
 
     /// As [`Statement::query_opt`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()).await?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ()).await?;
+    /// let song = database.prepare("SELECT * FROM k.songs WHERE id = ?").await?;
+    /// assert!(song.query_opt((1,)).await?.is_none());
+    /// # drop(song);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Statement::query_opt`].
@@ -257,11 +463,41 @@ impl AsyncRows {
     }
 
     /// Names of the columns.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// let rows = database.execute("SELECT key, cluster_name FROM system.local", ()).await?;
+    /// assert_eq!(rows.column_names().collect::<Vec<_>>(), ["key", "cluster_name"]);
+    /// # drop(rows);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
         self.rows.column_names()
     }
 
     /// The next row; `None` after the last one. The future may be dropped before it is ready: no row is lost.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// let mut rows = database.execute("SELECT key FROM system.local", ()).await?;
+    /// while let Some(row) = rows.next().await {
+    ///     assert_eq!(row?.get::<String>("key")?, "local");
+    /// }
+    /// # drop(rows);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub async fn next(&mut self) -> Option<Result<Row, Error>> {
         loop {
             if let Some(row) = self.rows.next_of_page() {
@@ -284,6 +520,19 @@ impl AsyncRows {
     }
 
     /// All remaining rows, as values of a Rust type.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path().to_owned();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// # let database = ilion::AsyncDatabase::open(directory).await?;
+    /// let rows = database.execute("SELECT key FROM system.local", ()).await?;
+    /// assert_eq!(rows.read_all::<(String,)>().await?, [("local".to_owned(),)]);
+    /// # database.close().await
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A row does not fit, or a page cannot be read.

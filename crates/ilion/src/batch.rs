@@ -34,6 +34,14 @@ pub struct Batch {
 
 impl Database {
     /// An empty batch.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let batch = database.batch(ilion::BatchKind::Unlogged);
+    /// assert!(batch.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn batch(&self, kind: BatchKind) -> Batch {
         Batch {
             database: self.clone(),
@@ -45,6 +53,18 @@ impl Database {
 
 impl Batch {
     /// Adds a prepared statement with values for its bind markers.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)")?;
+    /// let mut batch = database.batch(ilion::BatchKind::Logged);
+    /// batch.add(&insert, (1, "La Grange"))?.add(&insert, (2, "Tush"))?;
+    /// batch.execute()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A value does not fit, or another database prepared the statement.
@@ -98,6 +118,18 @@ impl Batch {
 
     /// Adds a statement with values for its bind markers.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let mut batch = database.batch(ilion::BatchKind::Logged);
+    /// batch.add_cql("UPDATE k.songs SET title = ? WHERE id = ?", ("Tush", 2))?;
+    /// batch.add_cql("DELETE FROM k.songs WHERE id = 1", ())?;
+    /// batch.execute()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The text is no CQL or does not fit the schema, or a value does not fit. Without values, [`Self::execute`] finds errors of the text.
     pub fn add_cql(&mut self, cql: &str, arguments: impl Arguments) -> Result<&mut Self, Error> {
@@ -111,11 +143,29 @@ impl Batch {
     }
 
     /// Number of statements.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let mut batch = database.batch(ilion::BatchKind::Logged);
+    /// batch.add_cql("DELETE FROM k.songs WHERE id = 1", ())?;
+    /// assert_eq!(batch.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
     /// True if no statement was added.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// assert!(database.batch(ilion::BatchKind::Logged).is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }

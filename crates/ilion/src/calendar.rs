@@ -22,6 +22,13 @@ pub struct Date {
 
 impl Date {
     /// A day; `None` if the calendar does not have it. Months and days count from 1.
+    ///
+    /// ```
+    /// use ilion::Date;
+    ///
+    /// assert_eq!(Date::new(1970, 1, 2).map(Date::days), Some(1));
+    /// assert_eq!(Date::new(2027, 2, 29), None);
+    /// ```
     pub fn new(year: i32, month: u8, day: u8) -> Option<Self> {
         let wanted = (i64::from(year), i64::from(month), i64::from(day));
         let days = days_from_civil(wanted.0, wanted.1, wanted.2);
@@ -30,16 +37,29 @@ impl Date {
     }
 
     /// The day that is `days` days after 1970-01-01.
+    ///
+    /// ```
+    /// assert_eq!(ilion::Date::from_days(20_784).to_string(), "2026-11-27");
+    /// ```
     pub fn from_days(days: i32) -> Self {
         Self { days }
     }
 
     /// Days since 1970-01-01; negative before it.
+    ///
+    /// ```
+    /// assert_eq!(ilion::Date::new(1969, 12, 31).ok_or("no such day")?.days(), -1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn days(self) -> i32 {
         self.days
     }
 
     /// Year, month and day; months and days count from 1.
+    ///
+    /// ```
+    /// assert_eq!(ilion::Date::from_days(20_784).year_month_day(), (2026, 11, 27));
+    /// ```
     pub fn year_month_day(self) -> (i64, i64, i64) {
         civil_from_days(i64::from(self.days))
     }
@@ -85,6 +105,13 @@ pub struct Time {
 
 impl Time {
     /// A time; `None` if a part is too large.
+    ///
+    /// ```
+    /// use ilion::Time;
+    ///
+    /// assert_eq!(Time::new(0, 1, 0, 5).map(Time::nanos), Some(60_000_000_005));
+    /// assert_eq!(Time::new(12, 60, 0, 0), None);
+    /// ```
     pub fn new(hour: u8, minute: u8, second: u8, nano: u32) -> Option<Self> {
         let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
         let is_time = hour < 24 && minute < 60 && second < 60 && i64::from(nano) < NANOS_PER_SECOND;
@@ -94,11 +121,23 @@ impl Time {
     }
 
     /// The time `nanos` nanoseconds after midnight; `None` if that is on another day.
+    ///
+    /// ```
+    /// use ilion::Time;
+    ///
+    /// assert_eq!(Time::from_nanos(3_600_000_000_000), Time::new(1, 0, 0, 0));
+    /// assert_eq!(Time::from_nanos(-1), None);
+    /// ```
     pub fn from_nanos(nanos: i64) -> Option<Self> {
         (0..NANOS_PER_DAY).contains(&nanos).then_some(Self { nanos })
     }
 
     /// Nanoseconds since midnight.
+    ///
+    /// ```
+    /// assert_eq!(ilion::Time::new(0, 0, 1, 0).ok_or("no such time")?.nanos(), 1_000_000_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn nanos(self) -> i64 {
         self.nanos
     }

@@ -87,6 +87,18 @@ impl Database {
     /// Opens a directory, created if absent, and recovers what was written before. Writes are durable when they return. SELECTs have
     /// no timeout.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path();
+    /// let database = ilion::Database::open(directory)?;
+    /// database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// assert!(ilion::Database::open(directory).is_err(), "it is in use");
+    /// drop(database);
+    /// let database = ilion::Database::open(directory)?;
+    /// database.execute("USE k", ())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The directory is in use, damaged or belongs to another cluster, or the operating system refuses.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
@@ -291,6 +303,13 @@ impl Database {
     }
 
     /// The node of this database: engine, query layer, and optionally a server.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// database.node().engine().flush_all()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn node(&self) -> &Node {
         &self.inner.node
     }
@@ -406,6 +425,17 @@ impl Database {
 impl Statement {
     /// Executes the statement with values for its bind markers.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)")?;
+    /// insert.execute((1, "La Grange"))?;
+    /// assert!(insert.execute((1,)).is_err(), "a value is missing");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The statement failed, or a value does not fit.
     pub fn execute(&self, arguments: impl Arguments) -> Result<Rows, Error> {
@@ -428,6 +458,16 @@ impl Statement {
 
     /// Executes the statement, which returns one row.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let count = database.prepare("SELECT count(*) FROM k.songs WHERE id IN (?, ?)")?;
+    /// assert_eq!(count.query_one((1, 2))?.get::<i64>(0)?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::execute`]; or the result has no row ([`Error::NoRow`]), or more than one ([`Error::SeveralRows`]).
     pub fn query_one(&self, arguments: impl Arguments) -> Result<Row, Error> {
@@ -435,6 +475,16 @@ impl Statement {
     }
 
     /// Executes the statement, which returns at most one row; `None` without a row.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let song = database.prepare("SELECT * FROM k.songs WHERE id = ?")?;
+    /// assert!(song.query_opt((1,))?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Self::execute`]; or the result has more than one row ([`Error::SeveralRows`]).

@@ -33,6 +33,17 @@ use crate::{Error, FromValue, Row, Rows};
 pub trait FromRow: Sized {
     /// Converts a row.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// use ilion::FromRow;
+    ///
+    /// let row = database.query_one("SELECT key, cluster_name FROM system.local", ())?;
+    /// let (key, _): (String, String) = FromRow::from_row(&row)?;
+    /// assert_eq!(key, "local");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// A column does not exist, or has another type.
     fn from_row(row: &Row) -> Result<Self, Error>;
@@ -55,6 +66,15 @@ impl Rows {
 
 impl Row {
     /// Reads the whole row as a Rust value.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let row = database.query_one("SELECT key, cluster_name FROM system.local", ())?;
+    /// let (key, _): (String, String) = row.read()?;
+    /// assert_eq!(key, "local");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A column is missing, or has another type.

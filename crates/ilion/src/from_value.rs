@@ -61,6 +61,13 @@ static NAME: CqlType = CqlType::Text;
 pub trait FromValue: Sized {
     /// Converts the value of a column of this type.
     ///
+    /// ```
+    /// use ilion::{CqlType, FromValue, Value};
+    ///
+    /// assert_eq!(i64::from_value(&CqlType::Int, Value::Int(7)), Ok(7));
+    /// assert_eq!(String::from_value(&CqlType::Int, Value::Int(7)), Err(Value::Int(7)));
+    /// ```
+    ///
     /// # Errors
     /// The value, or a value inside it, has another type; the error is that value.
     fn from_value(ty: &CqlType, value: Value) -> Result<Self, Value>;

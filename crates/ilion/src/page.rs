@@ -86,21 +86,55 @@ impl Page {
     }
 
     /// The columns; empty if the statement has no result.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let page = database.execute_page("SELECT key, cluster_name FROM system.local", ilion::PageOptions::default())?;
+    /// assert_eq!(&*page.columns()[0].name, "key");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn columns(&self) -> &[ColumnSpec] {
         &self.columns
     }
 
     /// Number of rows.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let page = database.execute_page("SELECT key, cluster_name FROM system.local", ilion::PageOptions::default())?;
+    /// assert_eq!(page.row_count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn row_count(&self) -> u32 {
         self.row_count
     }
 
     /// Where the next page begins, for [`PageOptions`]; `None` after the last page. A page may be empty although another one follows.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let page = database.execute_page("SELECT key, cluster_name FROM system.local", ilion::PageOptions::default())?;
+    /// assert_eq!(page.paging_state(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn paging_state(&self) -> Option<&[u8]> {
         self.paging_state.as_deref()
     }
 
     /// The rows. Each iterates over its cells, serialized as in the native protocol; `None` is null.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let page = database.execute_page("SELECT key, cluster_name FROM system.local", ilion::PageOptions::default())?;
+    /// let mut rows = page.rows();
+    /// let mut cells = rows.next().ok_or("no row")?;
+    /// assert_eq!(cells.next(), Some(Some(b"local".as_slice())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rows(&self) -> impl Iterator<Item = impl ExactSizeIterator<Item = Option<&[u8]>>> {
         let mut rest = self.cells.as_slice();
         (0..self.row_count).map(move |_| {
@@ -114,6 +148,15 @@ impl Page {
 impl Database {
     /// Executes a statement without values, and reads a page of its result.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let options = ilion::PageOptions { rows: Some(1), ..Default::default() };
+    /// let page = database.execute_page("SELECT keyspace_name FROM system_schema.keyspaces", options)?;
+    /// assert_eq!(page.row_count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::execute`]; or the paging state is not of this statement.
     pub fn execute_page(&self, cql: &str, options: PageOptions) -> Result<Page, Error> {
@@ -123,11 +166,34 @@ impl Database {
 
 impl Statement {
     /// Names and types of the bind markers.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let insert = database.prepare("INSERT INTO k.songs (id, title) VALUES (?, ?)")?;
+    /// let types: Vec<String> = insert.markers().iter().map(|marker| marker.ty.to_string()).collect();
+    /// assert_eq!(types, ["int", "text"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn markers(&self) -> &[ColumnSpec] {
         &self.prepared.variables
     }
 
     /// Executes the statement with a value for each marker, and reads a page of its result.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let song = database.prepare("SELECT title FROM k.songs WHERE id = ?")?;
+    /// let id = ilion::Bound::Bytes(7_i32.to_be_bytes().to_vec().into());
+    /// let page = song.execute_page(vec![id], ilion::PageOptions::default())?;
+    /// assert_eq!(page.row_count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Statement::execute`]; or the paging state is not of this statement.
@@ -139,6 +205,18 @@ impl Statement {
 
 impl Batch {
     /// Executes the batch. Its result fits one page.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// let mut batch = database.batch(ilion::BatchKind::Logged);
+    /// batch.add_cql("INSERT INTO k.songs (id, title) VALUES (7, 'Tush') IF NOT EXISTS", ())?;
+    /// let page = batch.execute_page()?;
+    /// assert_eq!(&*page.columns()[0].name, "[applied]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Batch::execute`].

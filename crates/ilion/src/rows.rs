@@ -77,6 +77,14 @@ impl Rows {
     }
 
     /// Names of the columns.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let rows = database.execute("SELECT key, cluster_name FROM system.local", ())?;
+    /// assert_eq!(rows.column_names().collect::<Vec<_>>(), ["key", "cluster_name"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| &*column.name)
     }
@@ -98,6 +106,17 @@ impl Rows {
     }
 
     /// The only row of the result; `None` if the result has no row.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+    /// # database.execute("CREATE TABLE k.songs (id int PRIMARY KEY, title text)", ())?;
+    /// assert!(database.execute("SELECT * FROM k.songs", ())?.opt()?.is_none());
+    /// database.execute("INSERT INTO k.songs (id, title) VALUES (1, 'Tush')", ())?;
+    /// assert!(database.execute("SELECT * FROM k.songs", ())?.opt()?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// There is more than one row, or the next page cannot be read.
@@ -215,6 +234,14 @@ impl Row {
     }
 
     /// Names of the columns.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = ilion::Database::open(directory.path())?;
+    /// let row = database.query_one("SELECT key, cluster_name FROM system.local", ())?;
+    /// assert_eq!(row.column_names().collect::<Vec<_>>(), ["key", "cluster_name"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn column_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.columns.iter().map(|column| &*column.name)
     }

@@ -34,6 +34,13 @@ use crate::{Date, Time};
 pub trait ToValue {
     /// The value for a marker of this type.
     ///
+    /// ```
+    /// use ilion::{CqlType, ToValue, Value};
+    ///
+    /// assert_eq!(7_i64.to_value(&CqlType::TinyInt), Ok(Value::TinyInt(7)));
+    /// assert!(700_i64.to_value(&CqlType::TinyInt).is_err());
+    /// ```
+    ///
     /// # Errors
     /// The value does not fit; the text is the reason.
     fn to_value(&self, ty: &CqlType) -> Result<Value, String>;
