@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Three Kafka brokers and three nodes on loopback, clients that note what was acknowledged, and faults: what is lost, stale or held up?
-#   scripts/cluster-check.sh [--seconds 20] [--cases node-killed,broker-killed] [--list] [--keep] [--stop-at-failure]
+#   scripts/cluster-check.sh [--seconds 20] [--cases node-killed,broker-killed] [--set NAME=VALUE] [--list] [--keep] [--stop-at-failure]
 # Needs Java 17, Maven (or KAFKA_JARS: a directory with the jars of Kafka 4.1) and Python. ILION names the binary. Exit code 1 if a promise
 # was broken.
 set -euo pipefail

@@ -130,6 +130,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, default=100_000, help="rows of a measurement (default 100000)")
     parser.add_argument("--kinds", nargs="*", metavar="WORD", help="only requests whose names have one of these words; reads need writes")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of all nodes, such as log_options_partitions=12")
     parser.add_argument("--cassandra", metavar="HOST[:PORT]", help="measures the nodes of Cassandra that run there, too")
     parser.add_argument("--warm-secs", type=int, default=60, help="how long the cluster is used before (default 60)")
     given = parser.parse_args()
@@ -147,7 +148,7 @@ def main():
         prepare(binary, alone, 1)
         rows("one, without a cluster", binary, alone, {GROUPS[0]: [alone.process.pid]}, keys, kinds)
         alone.stop()
-        world = World(directory, binary)
+        world = World(directory, binary, settings=given.set)
         for _ in range(NODES):
             world.new_node().start()
         asked, *others = world.nodes

@@ -57,6 +57,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="length of a case (default 20)")
     parser.add_argument("--cases", default=",".join(CASES), help="which, separated by commas; see --list")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of all nodes, such as log_options_partitions=12")
     parser.add_argument("--list", action="store_true", help="prints the cases")
     parser.add_argument("--keep", action="store_true", help="keeps the directory with data and logs")
     parser.add_argument("--stop-at-failure", action="store_true", help="ends after the first case that failed")
@@ -81,7 +82,7 @@ def main():
     try:
         began = time.monotonic()
         has_links = not OF_LINKS.isdisjoint(given.cases.split(","))
-        world = World(directory, os.environ["ILION"], has_links)
+        world = World(directory, os.environ["ILION"], has_links, settings=given.set)
         for _ in range(NODES):
             world.new_node().start()
         print(f"{len(world.brokers)} brokers and {NODES} nodes run after {time.monotonic() - began:.0f} s", flush=True)

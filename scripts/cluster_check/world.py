@@ -20,8 +20,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 class World:
     """Brokers, and the nodes that are started beside them; what cases have to say."""
 
-    def __init__(self, directory, binary, has_links=False, brokers=3):
+    def __init__(self, directory, binary, has_links=False, brokers=3, settings=()):
         self.directory = directory
+        # Of all nodes, as text.
+        self.settings = [f"log_options_replication_factor={brokers}", *settings]
         self.binary = binary
         self.nodes = []
         self.made = 0
@@ -43,7 +45,7 @@ class World:
     def new_node(self):
         self.made += 1
         node = Member(self.made, self.binary, self.directory, self.log, self.ports)
-        node.settings.append(f"log_options_replication_factor={len(self.brokers)}")
+        node.settings.extend(self.settings)
         self.nodes.append(node)
         return node
 
