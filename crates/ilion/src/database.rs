@@ -127,6 +127,20 @@ impl Database {
     /// Opens with additional classes of indexes, which `CREATE CUSTOM INDEX .. USING` finds by name. A table that has an index of an
     /// unknown class can be read, without the index, but not written.
     ///
+    /// ```
+    /// use ilion::index::IndexClasses;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// let settings = ilion::Settings {
+    ///     directory: directory.path().join("music"),
+    ///     ..ilion::Settings::default()
+    /// };
+    /// // More classes are added by `with`.
+    /// let database = ilion::Database::open_with_indexes(&settings, IndexClasses::own())?;
+    /// assert_eq!(database.execute("SELECT * FROM system.local", ())?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::open`].
     pub fn open_with_indexes(settings: &Settings, classes: IndexClasses) -> Result<Self, Error> {
@@ -163,6 +177,17 @@ impl Database {
     }
 
     /// Opens with another environment (files, clock and randomness); for tests.
+    ///
+    /// ```
+    /// let env = ilion_env::MemEnv::new(7);
+    /// let settings = ilion::Settings {
+    ///     directory: "/music".into(),
+    ///     ..ilion::Settings::default()
+    /// };
+    /// let database = ilion::Database::open_on(env.shared(), &settings)?;
+    /// assert_eq!(database.execute("SELECT * FROM system.local", ())?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Self::open`].

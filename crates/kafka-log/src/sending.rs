@@ -61,9 +61,9 @@ struct State {
 /// A task that waits for more records.
 #[derive(Clone, Copy, Debug)]
 struct Gathering {
-    /// How many are waiting.
+    /// How many records are waiting.
     waiting: usize,
-    /// For how many the task is woken.
+    /// The task is woken when so many are.
     enough: usize,
 }
 
@@ -285,7 +285,8 @@ impl Sending {
         }
     }
 
-    /// Waits until about as many records are waiting as a moment ago: those that were `sent` and just answered, and those that came meanwhile.
+    /// Waits until nearly as many records are waiting as were under way: those that were `sent`, whose senders were answered just now, and those
+    /// that came meanwhile. Not for all of them, since a sender may have no more, and not for long.
     async fn gather(&self, broker: i32, waker: &Notify, sent: usize) {
         {
             let mut state = self.state.lock();

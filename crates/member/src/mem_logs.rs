@@ -62,8 +62,8 @@ enum Fate {
 pub struct MemLogs {
     env: Arc<dyn Env>,
     logs: Arc<Logs>,
-    /// In how many sequences the logs of tablets are kept.
-    sequences: u32,
+    /// In how many sequences the logs of tablets are kept; `None`: each has its own.
+    sequences: Option<u32>,
 }
 
 impl MemLogs {
@@ -72,12 +72,13 @@ impl MemLogs {
         Self {
             env,
             logs: Arc::default(),
-            sequences: META_TABLET,
+            sequences: None,
         }
     }
 
-    /// The same, and the logs of tablets are kept in so many sequences. Requires: no records yet.
+    /// The same, and the logs of tablets are kept in so many sequences. Requires: at least one sequence, and no records yet.
     pub fn in_sequences(self, sequences: u32) -> Self {
+        let sequences = Some(sequences);
         Self { sequences, ..self }
     }
 
@@ -181,9 +182,9 @@ impl SharedLogs for MemLogs {
     }
 
     fn sequence_of(&self, log: u32) -> u32 {
-        match log {
-            META_TABLET => log,
-            _ => log % self.sequences,
+        match self.sequences {
+            Some(sequences) if log != META_TABLET => log % sequences,
+            _ => log,
         }
     }
 

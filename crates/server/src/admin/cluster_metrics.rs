@@ -56,7 +56,7 @@ impl Collector for ClusterMetrics {
         for (name, help, value) in counters_of(&counts) {
             encode_counter(&mut encoder, name, help, value)?;
         }
-        let help = "Records of a tablet that the node has not applied yet, as far as it knows";
+        let help = "Records that a tablet's log has beyond what the node has applied, as far as it knows; tablets may share a log";
         let mut family =
             encoder.encode_descriptor("cluster_tablet_lag_records", help, None, MetricType::Gauge)?;
         for (tablet, lag) in &counts.lag_records {
@@ -111,7 +111,7 @@ fn gauges_of(counts: &ClusterCounts) -> [Metric; 6] {
         ),
         (
             "cluster_lag_records",
-            "Records of all tablets that the node has not applied yet, as far as it knows",
+            "Records of all logs that the node has not applied yet, as far as it knows",
             counts.lag_records_sum,
         ),
         (
