@@ -36,7 +36,7 @@ PROGRESS = "crates/member/src/progress.rs"
 SOURCE = "crates/member/src/copying/source.rs"
 WORKER = "crates/member/src/copying/worker.rs"
 COPIED = "crates/replica/src/copied.rs"
-WRITES = "crates/member/src/writes.rs"
+COMMANDS = "crates/member/src/commands.rs"
 LOGGED = "crates/member/src/logged.rs"
 SAVING = "crates/member/src/follower/saving.rs"
 CURSOR = "crates/coordinator/src/cursor.rs"
@@ -75,9 +75,9 @@ MUTANTS = [
     ("a write is acknowledged when its outcome is unknown", SENDER, "                done(sent);\n", "                done(sent.or(Ok(0)));\n"),
     ("reads do not wait for their barrier", BARRIERS, "        for _ in reached {\n", "        for _ in reached.iter().skip(reached.len()) {\n"),
     ("a barrier is below the last record", BARRIERS, "end.checked_sub(1)", "end.checked_sub(2)"),
-    ("reads take the barrier that is on its way", BARRIERS, "flight.next.push(sender);", "flight.waiting.push(sender);"),
-    ("the first record of the meta log is checked and not applied", FOLLOWER, "            self.check_meta(delivered)?;\n",
-     "            self.check_meta(delivered)?;\n            return Ok(());\n"),
+    ("reads take the barrier that is on its way", BARRIERS, "flight.next.push(raised);", "flight.waiting.push(raised);"),
+    ("the first record of the meta log is checked and not applied", FOLLOWER, "            self.check_meta(record)?;\n",
+     "            self.check_meta(record)?;\n            return Ok(());\n"),
     ("a process does not find itself in a snapshot of the meta log", META, "if let Some((node, member)) = own {",
      "if let Some((node, member)) = own.filter(|(_, member)| member.incarnation == 0) {"),
     ("nobody finishes the batches of a lost coordinator", BATCHES, "if !is_overdue ||", "if true || !is_overdue ||"),
@@ -89,7 +89,7 @@ MUTANTS = [
      "            Self(saved)\n        })"),
     ("replicas do not wait for a ring that the coordinator knows", MEMBER, "let soon = self.shared.now_nanos().saturating_add(nanos(CATCH_UP_MAX));",
      "let soon = self.shared.now_nanos().min(nanos(CATCH_UP_MAX));"),
-    ("a command whose outcome is unknown is handed to another node", WRITES, "Ok(Answered::Unknown) => return Err(unknown()),",
+    ("a command whose outcome is unknown is handed to another node", COMMANDS, "Ok(Answered::Unknown) => return Err(unknown()),",
      "Ok(Answered::Unknown) => \"no outcome in time\".to_owned(),"),
     ("a batch is acknowledged before its parts are in their logs", LOGGED, "                send_part(&underway, &write, other, origin);\n",
      "                send_part(&underway, &write, other, origin);\n                write.settle(Ok(()));\n"),
