@@ -1,9 +1,9 @@
 //! [`Ends`]: asks the brokers where logs end, for all callers that wait at the same time ([`crate::confirmed`] says when an end is believed).
 //!
 //! There is one round of questions at a time. A caller that comes during a round waits for the next one, since the questions must be asked
-//! after it came. After a round for a [`CROWD`], the next one waits a moment for half as many callers ([`GATHER`]). A round ends as soon as
-//! the answers suffice. A broker that owes two answers is not asked a third question: one that hangs
-//! makes at most two rounds last for `end_timeout`, and then its logs have no known end.
+//! after it came. After a round for a [`CROWD`], the next one waits a moment for half as many callers ([`crowd::gather`]). A round ends as soon
+//! as the answers suffice. A broker that owes two answers is not asked a third question: one that hangs makes at most two rounds last for
+//! `end_timeout`, and then its logs have no known end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,20 +18,16 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::confirmed::{Role, Round, Witness};
 use crate::counts::add_one;
+use crate::crowd::{self, CROWD};
 use crate::queue::shielded;
 use crate::shared::Shared;
 
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
-/// After a round for this many callers, the next one waits until half as many have come, but not for long: those who were answered just now
-/// probably come again, and a round costs brokers the same for one caller as for a hundred. Not until all of them have come: if callers come
-/// at any time, that would make all wait for the limit.
-const CROWD: usize = 4;
-const GATHER: Duration = Duration::from_millis(1);
 
 /// Callers, and the task that asks for them.
 pub(crate) struct Ends {
@@ -153,33 +149,22 @@ impl Ends {
         let mut lines = Lines::default();
         let mut last_count = 0;
         loop {
+            // For half of them only: if callers come at any time, waiting for all would make each round wait for the limit.
             if last_count >= CROWD {
-                self.wait_for(last_count / 2, Some(GATHER)).await;
+                crowd::gather(&self.filled, || self.has(last_count / 2)).await;
             }
-            self.wait_for(1, None).await;
+            crowd::wait_for(&self.filled, || self.has(1)).await;
             let (waiting, count) = self.state.lock().take();
             self.round(&mut lines, waiting).await;
             last_count = count;
         }
     }
 
-    /// Returns when `enough` callers are waiting, or the time is over.
-    async fn wait_for(&self, enough: usize, at_most: Option<Duration>) {
-        let is_enough = || {
-            let mut state = self.state.lock();
-            state.enough = enough;
-            state.count >= enough
-        };
-        let until_enough = async {
-            // A notification may be of an earlier wait.
-            while !is_enough() {
-                self.filled.notified().await;
-            }
-        };
-        match at_most {
-            Some(at_most) => drop(timeout(at_most, until_enough).await),
-            None => until_enough.await,
-        }
+    /// Whether this many callers are waiting. If not, the task is woken once they are.
+    fn has(&self, enough: usize) -> bool {
+        let mut state = self.state.lock();
+        state.enough = enough;
+        state.count >= enough
     }
 
     async fn round(self: &Arc<Self>, lines: &mut Lines, mut waiting: Waiting) {
@@ -201,8 +186,8 @@ impl Ends {
         }
     }
 
-    /// Asks all replicas of these partitions that are not busy with earlier rounds. Callers of partitions that have no leader are dropped, and so
-    /// get `None`.
+    /// Asks all replicas of these partitions that are not busy with earlier rounds. Callers of partitions that have no leader are dropped,
+    /// and so get `None`.
     fn begin(
         self: &Arc<Self>,
         lines: &mut Lines,

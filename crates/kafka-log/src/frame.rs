@@ -60,7 +60,8 @@ pub(crate) fn decode(
     };
     if ![SEPARATE, SHARED].contains(&version) {
         return Err(format!(
-            "its version is {version}, and {SHARED} is the newest known here: if a newer Ilion wrote it, run that version on this node; otherwise {foreign}"
+            "its version is {version}, and {SHARED} is the newest known here: if a newer Ilion wrote it, run that version on this \
+             node; otherwise {foreign}"
         ));
     }
     let Ok(found) = input.uuid_bytes() else {

@@ -17,6 +17,7 @@
 //! | `open` | connecting, creating and checking topics |
 //! | `queue` | records on their way: order, room, deadlines. Pure |
 //! | `sending` | takes them to the brokers |
+//! | `crowd` | when a request waits for more records or callers |
 //! | `confirmed` | which replicas are asked for the end of a log, and when it is confirmed. Pure |
 //! | `ends` | asks them |
 //! | `following` | which partitions a tail reads, and what has come. Pure |
@@ -32,6 +33,7 @@
 mod arrivals;
 mod confirmed;
 mod counts;
+mod crowd;
 mod delete;
 mod ends;
 mod following;

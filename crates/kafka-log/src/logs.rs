@@ -98,8 +98,8 @@ impl KafkaLogs {
         self.inner.shared.counting.counts()
     }
 
-    /// The offset behind the last record of each sequence of which a tail follows logs ([`SharedLogs::sequence_of`]), as brokers said last.
-    /// While a broker does not answer, its sequences may be longer.
+    /// Where each sequence ends ([`SharedLogs::sequence_of`]): the offset behind its last record. Has the sequences that this process has read
+    /// or appended to. While a broker does not answer, its sequences may be longer.
     pub fn ends(&self) -> BTreeMap<u32, u64> {
         self.inner.shared.counting.ends()
     }

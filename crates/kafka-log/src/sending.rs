@@ -16,9 +16,10 @@ use ilion_kafka_client::{Connection, Error, View, codes};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, sleep_until};
 
 use crate::counts::add_one;
+use crate::crowd::{self, CROWD};
 use crate::following::Own;
 use crate::frame;
 use crate::queue::{Pending, Queue, Taken};
@@ -28,10 +29,6 @@ use crate::shared::Shared;
 const REQUEST_BYTES: usize = 2 << 20;
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
-/// After a request with this many records, the next one waits a moment: those who were answered just now have more to send, and
-/// a request costs brokers and replicas about as much with one record as with twenty.
-const CROWD: usize = 4;
-const GATHER: Duration = Duration::from_millis(1);
 /// Records that are too late are looked for this often.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
@@ -249,7 +246,7 @@ impl Sending {
                 }
                 Some(_) => {}
             }
-            // Nothing is taken before there is a connection: meanwhile another broker may come to lead the partitions.
+            // Records stay in the queue until there is a connection: by then, another broker may lead their partitions.
             let open = match connection.take().filter(Connection::is_usable) {
                 Some(open) => Ok(open),
                 None => {
@@ -303,14 +300,7 @@ impl Sending {
             let gathering = state.gathering.get(&broker);
             gathering.is_none_or(|gathering| gathering.waiting >= gathering.enough)
         };
-        let until_enough = async {
-            // A notification may be an earlier one.
-            while !is_enough() {
-                waker.notified().await;
-            }
-        };
-        // The error says that the time is over.
-        let _ = timeout(GATHER, until_enough).await;
+        crowd::gather(waker, is_enough).await;
         self.state.lock().gathering.remove(&broker);
     }
 

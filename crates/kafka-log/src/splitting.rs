@@ -19,7 +19,7 @@ struct Followed {
     seen: u64,
 }
 
-/// A partition of which logs are followed.
+/// A partition, and those of its logs that are followed.
 #[derive(Debug, Default)]
 struct Partition {
     /// Records from here on will come.
@@ -32,7 +32,7 @@ struct Partition {
 pub(crate) struct Splitting {
     sharing: Sharing,
     partitions: BTreeMap<u32, Partition>,
-    /// Failures that are told next.
+    /// Failures of logs, in the order in which [`Self::take_failure`] returns them.
     failed: VecDeque<TailError>,
 }
 
@@ -98,7 +98,6 @@ impl Splitting {
     /// What comes next of each log. Requires: the records of a partition come in order, from where it must be read.
     pub(crate) fn split(&mut self, placed: Vec<Placed>) -> Vec<Delivered> {
         let mut delivered = Vec::with_capacity(placed.len());
-        let mut touched: Vec<u32> = Vec::new();
         for Placed {
             partition: number,
             offset,
@@ -109,14 +108,11 @@ impl Splitting {
                 continue;
             };
             if offset != partition.next {
-                // Records before it were lost. The caller sees that when it is told where the log goes on.
+                // The records between were lost. All logs go on behind the gap, so the `from` of what is delivered next shows it to the caller.
                 partition.see();
                 partition.logs.values_mut().for_each(|log| log.go_on_at(offset));
             }
             partition.next = offset + 1;
-            if touched.last() != Some(&number) {
-                touched.push(number);
-            }
             let log = record.tablet;
             let followed = partition.logs.get_mut(&log);
             if let Some(followed) = followed.filter(|followed| followed.seen <= offset) {
@@ -129,13 +125,9 @@ impl Splitting {
                 (followed.told, followed.seen) = (offset + 1, offset + 1);
             }
         }
-        touched.sort_unstable();
-        touched.dedup();
-        for number in touched {
-            if let Some(partition) = self.partitions.get_mut(&number) {
-                partition.see();
-                partition.tell(&mut delivered);
-            }
+        for partition in self.partitions.values_mut() {
+            partition.see();
+            partition.tell(&mut delivered);
         }
         delivered
     }
@@ -344,7 +336,7 @@ mod tests {
             offset: 5,
         };
         assert_eq!(from, Some(expected));
-        // One is not followed any more before its failure is told.
+        // The caller leaves log 4 before it takes the failure of that log.
         splitting.leave(4);
         assert_eq!(
             splitting.take_failure(),

@@ -1,4 +1,4 @@
-//! [`Topics`]: which partition of which topic a log is kept in.
+//! [`Topics`]: the topics of a cluster, and the partition that keeps the records of a log.
 //!
 //! Tablet `t` is kept in partition `t % P` of the data topic, which has `P` partitions, at most as many as there are tablets. In this crate,
 //! partitions have numbers as logs have: those of the data topic their index, and the only one of the meta topic the number of the meta log.

@@ -1,6 +1,6 @@
 //! [`Shared`]: what the thread that follows the logs shares with those that serve clients.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -128,14 +128,24 @@ impl Shared {
         self.write_timeout.store(nanos(timeout), Relaxed);
     }
 
+    /// The tablets of each sequence of records, by the number of the sequence.
+    pub fn sequences(&self, tablets: Tablets) -> BTreeMap<u32, Vec<u32>> {
+        let logs = self.sender.logs();
+        let mut sequences: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for tablet in 0..tablets.count() {
+            sequences
+                .entry(logs.sequence_of(tablet))
+                .or_default()
+                .push(tablet);
+        }
+        sequences
+    }
+
     /// Number of offsets of the blocks whose outcomes replicas compare. If tablets share a sequence, blocks are longer, so that one has about
     /// as many records of a tablet.
     pub fn block_length(&self, tablets: Tablets) -> u64 {
-        let logs = self.sender.logs();
-        let sequences: BTreeSet<u32> = (0..tablets.count())
-            .map(|tablet| logs.sequence_of(tablet))
-            .collect();
-        let sharing = u64::from(tablets.count()).div_ceil(sequences.len().max(1) as u64);
+        let sequences = self.sequences(tablets).len().max(1) as u64;
+        let sharing = u64::from(tablets.count()).div_ceil(sequences);
         self.options.block_length.saturating_mul(sharing)
     }
 

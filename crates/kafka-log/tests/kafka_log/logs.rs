@@ -394,7 +394,7 @@ fn logs_that_share_a_partition_are_read_apart_and_share_their_end() {
     let mut shared = options(&brokers);
     shared.partitions = 2;
     let logs = KafkaLogs::open(shared).unwrap();
-    // The topic keeps its number of partitions, whatever the next node is told.
+    // The topic exists, so the number of partitions in the options of the next node has no effect.
     let other = KafkaLogs::open(options(&brokers)).unwrap();
     assert_eq!(
         [0, 1, 2, 3, META_LOG].map(|log| other.sequence_of(log)),

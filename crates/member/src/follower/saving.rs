@@ -100,9 +100,9 @@ impl Follower {
             return;
         };
         self.log_snapshot(state);
-        let logs = self.shared.sender.logs();
-        let sequence_of = |tablet| logs.sequence_of(tablet);
-        let positions = trimmable(state, self.shared.options.trim_records, sequence_of);
+        let mut sequences: Vec<Vec<u32>> = self.shared.sequences(state.tablets).into_values().collect();
+        sequences.push(vec![META_TABLET]);
+        let positions = trimmable(state, self.shared.options.trim_records, sequences);
         if !positions.is_empty() {
             self.tell(Change::Trim { positions });
         }
@@ -157,27 +157,22 @@ impl Follower {
 
 /// Up to where logs can be deleted, if that is at least this many records. Logs of one sequence can only be deleted together: up to where
 /// none of them is needed. Pure.
-fn trimmable(state: &ClusterState, records: u64, sequence_of: impl Fn(u32) -> u32) -> Vec<(u32, Position)> {
+fn trimmable(state: &ClusterState, records: u64, sequences: Vec<Vec<u32>>) -> Vec<(u32, Position)> {
     let points = state.trim_points();
-    let mut sequences: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for tablet in (0..state.tablets.count()).chain([META_TABLET]) {
-        sequences.entry(sequence_of(tablet)).or_default().push(tablet);
-    }
     let mut trimmable = Vec::new();
-    for tablets in sequences.into_values() {
-        // A tablet without a point may have records that a node needs that has been silent for long.
-        let points: Option<Vec<Position>> =
-            tablets.iter().map(|tablet| points.get(tablet).copied()).collect();
-        let Some(point) = points.and_then(|points| points.into_iter().min()) else {
+    for logs in sequences {
+        // A log without a point may have records that a node needs that has been silent for long.
+        let of_all: Option<Vec<Position>> = logs.iter().map(|log| points.get(log).copied()).collect();
+        let Some(point) = of_all.and_then(|points| points.into_iter().min()) else {
             continue;
         };
-        let trimmed = tablets.iter().map(|tablet| state.trimmed(*tablet)).min();
+        let trimmed = logs.iter().map(|log| state.trimmed(*log)).min();
         let gained = point
             .segment
             .0
             .saturating_sub(trimmed.map_or(0, |trimmed| trimmed.segment.0));
         if gained > 0 && gained >= records {
-            trimmable.extend(tablets.into_iter().map(|tablet| (tablet, point)));
+            trimmable.extend(logs.into_iter().map(|log| (log, point)));
         }
     }
     trimmable
