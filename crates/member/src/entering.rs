@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::meta::Meta;
 use crate::options::{MemberOptions, Replaced};
-use crate::slices::slices_for_newcomer;
+use crate::taking::slices_for_newcomer;
 
 /// Why a process does not ask to take part yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,11 @@ pub(crate) enum NotYet {
 }
 
 /// The next request of a process that is no member yet.
-pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, Record), NotYet> {
+pub(crate) fn request(
+    meta: &Meta,
+    options: &MemberOptions,
+    logs: &dyn SharedLogs,
+) -> Result<(Origin, Record), NotYet> {
     let nobody = Origin {
         node: 0,
         incarnation: 0,
@@ -64,7 +68,7 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, R
     if state.transition.is_some() {
         return Err(NotYet::Others);
     }
-    let takes = taken(state, options).map_err(NotYet::Never)?;
+    let takes = taken(state, options, logs).map_err(NotYet::Never)?;
     let change = Change::Join(Join {
         host: options.host,
         session,
@@ -77,7 +81,7 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, R
 }
 
 /// The slices that a new node takes over.
-fn taken(state: &ClusterState, options: &MemberOptions) -> Result<Takes, String> {
+fn taken(state: &ClusterState, options: &MemberOptions, logs: &dyn SharedLogs) -> Result<Takes, String> {
     if let Some(node) = state.former.get(&options.host) {
         return Err(format!(
             "this node was node {node} of the cluster and has left it: start it with an empty data directory to join again"
@@ -95,7 +99,7 @@ fn taken(state: &ClusterState, options: &MemberOptions) -> Result<Takes, String>
             endpoint.ip, endpoint.storage_port
         ));
     }
-    let slices = slices_for_newcomer(state, options.slices);
+    let slices = slices_for_newcomer(state, |slice| logs.sequence_of(slice), options.slices);
     if slices.is_empty() {
         return Err(format!(
             "every member of the cluster has its last tablet: a cluster has at most as many nodes as tablets, here {}",

@@ -644,7 +644,11 @@ impl Follower {
             return Ok(());
         }
         let is_long_ago = passed >= nanos(AGAIN);
-        match entering::request(&self.meta, &self.shared.options) {
+        match entering::request(
+            &self.meta,
+            &self.shared.options,
+            self.shared.sender.logs().as_ref(),
+        ) {
             Ok(request) if is_long_ago || asked.as_ref() != Some(&request) => {
                 entering::ask(self.shared.sender.logs(), request.0, &request.1);
                 (*asked_nanos, *asked) = (now, Some(request));

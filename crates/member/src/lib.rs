@@ -16,7 +16,8 @@
 //! | `meta_snapshot`, `meta_file` | what of it is saved, and logged for newcomers |
 //! | `catching_up` | finds a snapshot in a meta log whose beginning is deleted; pure |
 //! | `entering` | create, join, start |
-//! | `slices` | which slices nodes take and give; pure |
+//! | `taking` | which slices a new node takes; pure |
+//! | `slices` | which slices change their owner when a node leaves, and to balance the ring; pure |
 //! | `forward` | [`MemberClient`]: the way to other nodes; commands that they execute |
 //! | `settling` | answers a write when its records are applied; turns errors of the log into those of clients |
 //! | `asking` | records of the meta log, and waiting for their outcome |
@@ -61,6 +62,9 @@ mod settling;
 mod shared;
 mod slices;
 mod suspension;
+mod taking;
+#[cfg(test)]
+mod test_states;
 mod waiting;
 mod writes;
 
@@ -74,3 +78,4 @@ pub use member::Member;
 pub use options::{MemberOptions, NewCluster, Replaced};
 pub use ring::{RingChange, RingChanges, RingError};
 pub use shared::MemberListener;
+pub use taking::slices_for_newcomer;

@@ -99,9 +99,13 @@ impl RingChanges {
         self.give_away(&state, *node)
     }
 
+    fn sequence_of(&self, slice: u32) -> u32 {
+        self.0.sender.logs().sequence_of(slice)
+    }
+
     fn give_away(&self, state: &ClusterState, node: Node) -> Result<u64, RingError> {
         let is_up = |other: Node| self.0.is_up(state, other);
-        let Some(moves) = moves_of_leaver(state, node, is_up) else {
+        let Some(moves) = moves_of_leaver(state, node, |slice| self.sequence_of(slice), is_up) else {
             return Err(RingError::Refused(
                 "no other normal nodes in the ring; decommission would be pointless".to_owned(),
             ));
@@ -115,7 +119,7 @@ impl RingChanges {
     /// See [`RingError`].
     pub fn rebalance(&self) -> Result<Option<u64>, RingError> {
         let (state, _) = self.known()?;
-        let moves = balancing_moves(&state);
+        let moves = balancing_moves(&state, |slice| self.sequence_of(slice));
         if moves.is_empty() {
             return Ok(None);
         }

@@ -118,7 +118,7 @@ settings! {
     log_options_sasl_password_file: Option<PathBuf> = "auto";
     /// Replication factor of the topics: the number of brokers that keep a copy of each log. Used when the topics are created, and checked at each start.
     log_options_replication_factor: u16 = "3";
-    /// Number of partitions of the topic for tablets, used when a cluster creates it; it never changes then. Tablets share the partitions. One partition costs brokers and nodes the least CPU and gives the shortest waits, but one broker leads it, and each node reads all partitions that have one of its tablets: of twelve nodes with three replicas, each reads four times the records that it needs. A cluster that will have more nodes needs a quarter as many partitions as tablets, or as many.
+    /// Number of partitions of the topic for tablets, used when a cluster creates it; it never changes then. Tablets share the partitions. One partition costs brokers and nodes the least CPU and gives the shortest waits, but one broker leads it, and each node reads all partitions that have one of its tablets: of twelve nodes with three replicas, each reads four times the records that it needs. A cluster that will have more than six nodes should have between half as many partitions as nodes, and as many.
     log_options_partitions: u16 = "1";
     /// Number of tablets (slices of the token ring) of a new cluster, from 1 to 4096. It cannot be changed later. All nodes of a cluster must have the same number. At most this many nodes can own data: with 64, each of up to 16 nodes has at least four tablets. A write to several tablets needs a record for each of them.
     tablets: TabletCount = "64";

@@ -16,8 +16,10 @@
 //! | `plan` | [`Plan`]: what a run is; [`shrink`]: a shorter one that breaks the same law |
 //! | `members` | [`run_members`]: a run of real nodes |
 //! | `toys` | [`run`]: a run of toys |
+//! | `growth` | [`grow`]: a model of the throughput of many nodes; not of faults |
 
 mod command;
+mod growth;
 mod history;
 mod log;
 mod members;
@@ -25,6 +27,7 @@ mod plan;
 mod request;
 mod toys;
 
+pub use growth::{Costs, Grown, Load, Setting, Shape, grow};
 pub use history::Ran;
 pub use members::run_members;
 pub use plan::{Fault, Plan, shrink};

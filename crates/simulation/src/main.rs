@@ -1,6 +1,8 @@
 //! Runs seeds for as long as asked, or as many as asked, one at a time on each core, and shrinks the first run that breaks a law:
 //! `cargo run --release -p ilion-simulation -- simulate --minutes 10 [--from SEED] [--steps N] [--cores N] [--toys] [--whole]`.
 
+mod growth_table;
+
 use std::num::NonZero;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
@@ -75,7 +77,17 @@ fn run_plan(plan: &Plan, are_toys: bool) -> Result<Ran, Violation> {
 }
 
 fn main() -> ExitCode {
-    let wanted = match wanted(std::env::args().skip(1)) {
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if_eq("growth").is_some() {
+        return match growth_table::print(arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => {
+                eprintln!("{message}");
+                ExitCode::from(2)
+            }
+        };
+    }
+    let wanted = match wanted(arguments) {
         Ok(wanted) => wanted,
         Err(message) => {
             eprintln!("{message}");
