@@ -1,4 +1,4 @@
-//! [`Round`]: which replicas are asked for the ends of partitions, and when an end is confirmed. Pure.
+//! [`Round`]: which replicas can be asked for the ends of partitions, and when an end is confirmed. Pure.
 //!
 //! A leader that was cut off does not know that another one was elected. It still answers, and the end that it knows is too low. So its word
 //! alone is not enough:
@@ -50,7 +50,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Adds a partition. Returns who is to be asked, with its epoch; empty if the end cannot be confirmed now.
+    /// Adds a partition. Returns who can be asked, the leader first; empty if the end cannot be confirmed now.
     pub(crate) fn add(&mut self, number: u32, partition: &Partition, min_in_sync: usize) -> Vec<Witness> {
         let Some(leader) = partition.leader.filter(|_| partition.epoch >= 0) else {
             return Vec::new();
@@ -86,6 +86,11 @@ impl Round {
         };
         self.open.remove(&number);
         Some(outcome)
+    }
+
+    /// How many answers an end needs, that of the leader included; 0 if the partition has an outcome.
+    pub(crate) fn needed(&self, number: u32) -> usize {
+        self.open.get(&number).map_or(0, |open| open.needed)
     }
 
     /// Whether all partitions have an outcome.

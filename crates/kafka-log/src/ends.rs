@@ -1,10 +1,13 @@
 //! [`Ends`]: asks the brokers where logs end, for all callers that wait at the same time ([`crate::confirmed`] says when an end is believed).
 //!
 //! There is one round of questions at a time. A caller that comes during a round waits for the next one, since the questions must be asked
-//! after it came. After a round for a [`CROWD`], the next one waits a moment for half as many callers ([`crowd::gather`]). A round ends as soon
-//! as the answers suffice. A broker that owes two answers is not asked a third question: one that hangs makes at most two rounds last for
-//! `end_timeout`, and then its logs have no known end.
+//! after it came. After a round for a [`CROWD`], the next one waits a moment for half as many callers ([`crowd::gather`]).
+//!
+//! At first a round asks the leader, and as few other replicas as are needed: those that answered last. If one of them does not answer in
+//! [`PATIENCE`], or does not confirm, the others are asked, too. A round ends as soon as the answers suffice. A broker that owes two answers is
+//! not asked a third question: a leader that hangs makes at most two rounds last for `end_timeout`, and then its logs have no known end.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +19,7 @@ use ilion_kafka_client::messages::{
 use ilion_kafka_client::{Connection, codes};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{self, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -28,6 +31,8 @@ use crate::shared::Shared;
 
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
+/// After this time a round asks all replicas.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Callers, and the task that asks for them.
 pub(crate) struct Ends {
@@ -81,6 +86,9 @@ impl Drop for Caller {
 /// The epochs of leaders that this node knows, by partition.
 type Epochs = BTreeMap<u32, i32>;
 
+/// What brokers are asked in one round.
+type Questions = BTreeMap<Witness, Epochs>;
+
 /// What a broker is asked in one round, and where its answers go.
 struct Ask {
     epochs: Epochs,
@@ -89,20 +97,20 @@ struct Ask {
 
 impl Ask {
     /// Answers for a broker that cannot be asked.
-    fn fail(self, role: Role) {
+    fn fail(self, witness: Witness) {
         let ends = self
             .epochs
             .into_keys()
             .map(|partition| (partition, None))
             .collect();
         // Fails if the round has ended.
-        let _ = self.answers.send(Answers { role, ends });
+        let _ = self.answers.send(Answers { witness, ends });
     }
 }
 
 /// By partition; `None` if the broker does not confirm the epoch.
 struct Answers {
-    role: Role,
+    witness: Witness,
     ends: Vec<(u32, Option<u64>)>,
 }
 
@@ -168,14 +176,32 @@ impl Ends {
     }
 
     async fn round(self: &Arc<Self>, lines: &mut Lines, mut waiting: Waiting) {
-        let deadline = Instant::now() + self.shared.options.end_timeout;
-        let (mut round, mut answers) = self.begin(lines, &mut waiting);
+        let begun = Instant::now();
+        let deadline = begun + self.shared.options.end_timeout;
+        let (sender, mut answers) = unbounded_channel();
+        let (mut round, first, mut others) = self.questions(lines, &mut waiting);
+        self.ask_all(lines, first, &sender);
         while !round.is_over() {
-            let Ok(Some(Answers { role, ends })) = timeout_at(deadline, answers.recv()).await else {
+            let until = match others.is_empty() {
+                true => deadline,
+                false => deadline.min(begun + PATIENCE),
+            };
+            let Ok(answer) = timeout_at(until, answers.recv()).await else {
+                if others.is_empty() {
+                    return;
+                }
+                self.ask_all(lines, std::mem::take(&mut others), &sender);
+                continue;
+            };
+            let Some(Answers { witness, ends }) = answer else {
                 return;
             };
+            match ends.iter().all(|(_, end)| end.is_some()) {
+                true => lines.note(witness),
+                false => self.ask_all(lines, std::mem::take(&mut others), &sender),
+            }
             for (partition, end) in ends {
-                if let Some(outcome) = round.take(partition, role, end) {
+                if let Some(outcome) = round.take(partition, witness.1, end) {
                     if let Some(end) = outcome {
                         self.shared.tails.reach(partition, end);
                     }
@@ -186,42 +212,55 @@ impl Ends {
         }
     }
 
-    /// Asks all replicas of these partitions that are not busy with earlier rounds. Callers of partitions that have no leader are dropped,
-    /// and so get `None`.
-    fn begin(
-        self: &Arc<Self>,
-        lines: &mut Lines,
-        waiting: &mut Waiting,
-    ) -> (Round, UnboundedReceiver<Answers>) {
+    /// The questions of a round: those that may be enough, and the others. Callers of partitions that have no leader are dropped, and so get
+    /// `None`.
+    fn questions(&self, lines: &Lines, waiting: &mut Waiting) -> (Round, Questions, Questions) {
         let view = self.shared.cluster.view();
-        let (mut round, mut questions) = (Round::default(), BTreeMap::<Witness, Epochs>::new());
+        let (mut round, mut first, mut others) = (Round::default(), Questions::new(), Questions::new());
         waiting.retain(|number, _| {
             let place = self.shared.topics.place(*number);
             let Some(partition) = place.and_then(|(topic, index)| view.partition(topic, index)) else {
                 return false;
             };
-            let witnesses = round.add(*number, partition, self.shared.options.min_in_sync());
-            for witness in &witnesses {
+            let mut witnesses = round.add(*number, partition, self.shared.options.min_in_sync());
+            // The leader stays in front. Of the others: who is asked anyway, then who answered last.
+            if let Some((_, followers)) = witnesses.split_first_mut() {
+                followers.sort_by_key(|witness| {
+                    (!first.contains_key(witness), Reverse(lines.last_answer(*witness)))
+                });
+            }
+            let needed = round.needed(*number);
+            for (place, witness) in witnesses.iter().enumerate() {
+                let questions = if place < needed { &mut first } else { &mut others };
                 let epochs = questions.entry(*witness).or_default();
                 epochs.insert(*number, partition.epoch);
             }
             !witnesses.is_empty()
         });
-        let (sender, answers) = unbounded_channel();
+        (round, first, others)
+    }
+
+    /// Asks brokers that are not busy with earlier rounds.
+    fn ask_all(
+        self: &Arc<Self>,
+        lines: &mut Lines,
+        questions: Questions,
+        answers: &UnboundedSender<Answers>,
+    ) {
         for (witness, epochs) in questions {
             let ask = Ask {
                 epochs,
-                answers: sender.clone(),
+                answers: answers.clone(),
             };
             if let Err(busy) = lines.to(witness, self).try_send(ask) {
-                busy.into_inner().fail(witness.1);
+                busy.into_inner().fail(witness);
             }
         }
-        (round, answers)
     }
 
     /// Asks one broker in one role, until its queue is closed.
-    async fn ask_broker(self: Arc<Self>, (broker, role): Witness, mut asks: mpsc::Receiver<Ask>) {
+    async fn ask_broker(self: Arc<Self>, witness: Witness, mut asks: mpsc::Receiver<Ask>) {
+        let (broker, role) = witness;
         let mut connection: Option<Connection> = None;
         while let Some(ask) = asks.recv().await {
             // The round ended while the question waited.
@@ -243,7 +282,7 @@ impl Ends {
             let Ok(answer) = answer else {
                 add_one(&self.shared.counting.end_errors);
                 self.shared.cluster.renew();
-                ask.fail(role);
+                ask.fail(witness);
                 sleep(PAUSE).await;
                 continue;
             };
@@ -261,7 +300,7 @@ impl Ends {
                 .map(|(partition, end)| (partition, end.ok()))
                 .collect();
             // Fails if the round has ended.
-            let _ = ask.answers.send(Answers { role, ends });
+            let _ = ask.answers.send(Answers { witness, ends });
         }
     }
 
@@ -312,6 +351,9 @@ impl Ends {
 struct Lines {
     senders: BTreeMap<Witness, mpsc::Sender<Ask>>,
     tasks: JoinSet<()>,
+    /// The number of the last good answer of each, counted over all of them.
+    answers: BTreeMap<Witness, u64>,
+    count: u64,
 }
 
 impl Lines {
@@ -322,5 +364,16 @@ impl Lines {
             self.tasks.spawn(Arc::clone(ends).ask_broker(witness, asks));
             sender
         })
+    }
+
+    /// A good answer has come.
+    fn note(&mut self, witness: Witness) {
+        self.count += 1;
+        self.answers.insert(witness, self.count);
+    }
+
+    /// The number of the last good answer; 0 if there was none.
+    fn last_answer(&self, witness: Witness) -> u64 {
+        self.answers.get(&witness).copied().unwrap_or_default()
     }
 }

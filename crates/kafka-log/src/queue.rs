@@ -19,6 +19,8 @@ pub(crate) struct Pending {
     pub deadline: Instant,
     /// Whether a broker may have it.
     pub may_be_there: bool,
+    /// How many attempts got no answer in their time.
+    pub late_attempts: u32,
     done: Option<AppendCallback>,
 }
 
@@ -28,6 +30,7 @@ impl Pending {
             value,
             deadline,
             may_be_there: false,
+            late_attempts: 0,
             done: Some(done),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! A task sends what has gathered while its last request was on its way, so a lonely record leaves at once, and many share a request.
 //! A request that is not answered in the time of an attempt may still arrive: its connection is given up, its records may be in the
-//! log, and they are sent again until their deadline. So a record may be in a log more than once; readers recognise it by its origin.
+//! log, and they are sent again until their deadline. So a record may be in a log more than once; readers recognise it by its origin. The
+//! attempts after a failed one are shorter at first: a leader that was just elected may leave the first request without an answer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ use crate::shared::Shared;
 const REQUEST_BYTES: usize = 2 << 20;
 /// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Time of the first attempt after a failed one. It doubles with each attempt that gets no answer, up to the time of a usual request.
+const AGAIN: Duration = Duration::from_millis(500);
 /// Records that are too late are looked for this often.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
@@ -331,9 +334,7 @@ impl Sending {
             return Ok(0);
         }
         let records = taken.iter().map(|taken| taken.records.len()).sum();
-        // Also if a record is given up before: a shorter time would end the attempt for all records of the request, and each attempt that
-        // ends without an answer may leave copies.
-        let at_most = self.shared.options.client.request_timeout;
+        let at_most = self.attempt_time(&taken);
         let request = self.request(&taken, at_most);
         let sent_before: Vec<bool> = taken
             .iter()
@@ -346,6 +347,10 @@ impl Sending {
             .cluster
             .renewing(connection.ask(&request, at_most))
             .await;
+        if now.elapsed() >= at_most {
+            let under_way = taken.iter_mut().flat_map(|taken| &mut taken.records);
+            under_way.for_each(|record| record.late_attempts += 1);
+        }
         let (verdicts, trouble): (Vec<Verdict>, _) = match &answer {
             Ok(answer) => {
                 add_one(&self.shared.counting.produce_requests);
@@ -370,6 +375,17 @@ impl Sending {
             self.finish(taken, sent_before, verdict);
         }
         trouble.map_or(Ok(records), Err)
+    }
+
+    /// The same if a record is given up before: a shorter time would end the attempt for all records of the request, and each attempt that
+    /// ends without an answer may leave copies.
+    fn attempt_time(&self, taken: &[Taken]) -> Duration {
+        let all = || taken.iter().flat_map(|taken| &taken.records);
+        attempt_time(
+            all().any(|record| record.may_be_there),
+            all().map(|record| record.late_attempts).max().unwrap_or_default(),
+            self.shared.options.client.request_timeout,
+        )
     }
 
     fn request(&self, taken: &[Taken], at_most: Duration) -> Produce {
@@ -446,6 +462,14 @@ impl Sending {
     }
 }
 
+/// The time of an attempt for records of which some may be in the log already; `late`: how many attempts got no answer in their time. Pure.
+fn attempt_time(may_be_there: bool, late: u32, usual: Duration) -> Duration {
+    match may_be_there {
+        true => usual.min(AGAIN.saturating_mul(1 << late.min(10))),
+        false => usual,
+    }
+}
+
 /// What readers on this node are given, so that they need not fetch it; `None` if the batch may not be in the log. Pure.
 fn own(taken: &Taken, verdict: &Verdict) -> Option<Own> {
     let &Verdict::There {
@@ -501,6 +525,17 @@ fn judge(answer: &ProducedPartition) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attempts_after_a_failed_one_are_short_at_first() {
+        let millis =
+            |may_be_there, late| attempt_time(may_be_there, late, Duration::from_secs(3)).as_millis();
+        assert_eq!(millis(false, 0), 3000);
+        assert_eq!(
+            [0, 1, 2, 3, 4, u32::MAX].map(|late| millis(true, late)),
+            [500, 1000, 2000, 3000, 3000, 3000]
+        );
+    }
 
     fn answer(error: i16, base_offset: i64) -> Verdict {
         judge(&ProducedPartition {

@@ -142,6 +142,27 @@ fn a_silent_follower_is_not_needed_and_a_silent_leader_is() {
 }
 
 #[test]
+fn only_as_many_brokers_are_asked_as_are_needed_and_those_that_answered_last() {
+    let (brokers, logs) = start(3, 3);
+    append(&logs, 1, 1);
+    let requests = |count| {
+        let before = logs.counts().end_requests;
+        for _ in 0..count {
+            assert_eq!(end(&logs, 1), Some(1));
+        }
+        logs.counts().end_requests - before
+    };
+    assert_eq!(requests(10), 20);
+    // Of the two that are asked, one is the leader, 0.
+    for follower in [1, 2] {
+        brokers.set_silent(follower, true);
+        requests(2);
+        assert_eq!(requests(10), 20, "the other one is asked from now on");
+        brokers.set_silent(follower, false);
+    }
+}
+
+#[test]
 fn too_few_brokers_confirm_nothing() {
     let (brokers, logs) = start(3, 3);
     append(&logs, 1, 1);
