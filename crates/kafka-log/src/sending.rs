@@ -377,8 +377,8 @@ impl Sending {
         trouble.map_or(Ok(records), Err)
     }
 
-    /// The same if a record is given up before: a shorter time would end the attempt for all records of the request, and each attempt that
-    /// ends without an answer may leave copies.
+    /// The time of an attempt with these records. A record that is given up before does not shorten it: that would end the attempt for all
+    /// records of the request, and each attempt that ends without an answer may leave copies.
     fn attempt_time(&self, taken: &[Taken]) -> Duration {
         let all = || taken.iter().flat_map(|taken| &taken.records);
         attempt_time(

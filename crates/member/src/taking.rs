@@ -12,6 +12,9 @@ use ilion_cluster::{ClusterState, Node};
 
 use crate::slices::{owned_by, spread, take_spread};
 
+/// The neighbours of a slice: two before it, and two behind.
+const NEIGHBOURS: usize = 4;
+
 /// The slices that a new node takes: `wanted` of them, or its fair share. Ascending; at least one stays with each owner. `sequence_of`: the
 /// sequence that has the log of a slice.
 pub fn slices_for_newcomer(
@@ -103,9 +106,6 @@ fn next_sequence(
     let sequences: Vec<u32> = sequences.into_keys().collect();
     sequences.get(spread(taken.len(), sequences.len())).copied()
 }
-
-/// Two slices before, and two behind.
-const NEIGHBOURS: usize = 4;
 
 /// How many neighbours of a slice are among others.
 fn neighbours(slice: u32, others: &BTreeSet<u32>, count: u32) -> usize {

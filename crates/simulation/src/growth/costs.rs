@@ -5,8 +5,10 @@
 pub struct Costs {
     /// A write at its coordinator, without its record: from the request to the answer.
     pub write: u64,
-    /// A read at its coordinator, which is a replica; at QUORUM without its questions to brokers.
+    /// A read at its coordinator, which is a replica.
     pub read: u64,
+    /// A read at QUORUM besides: it waits for the end of its log. Without questions to brokers.
+    pub wait_for_end: u64,
     /// A record that a node applies.
     pub apply: u64,
     /// A record that a node reads and drops, since it has no replica of its tablet.
@@ -36,6 +38,7 @@ impl Costs {
     pub const MEASURED: Self = Self {
         write: 16_000,
         read: 9_000,
+        wait_for_end: 6_000,
         apply: 4_000,
         skip: 1_000,
         node_request: 40_000,

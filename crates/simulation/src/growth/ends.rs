@@ -38,8 +38,13 @@ impl World {
         let mut questions: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
         let mut round = Round::default();
         for (partition, readers) in waiting {
-            for (place, broker) in self.shape.brokers_of(partition).into_iter().enumerate() {
-                questions.entry((broker, place == 0)).or_default().push(partition);
+            let [leader, followers @ ..] = self.shape.brokers_of(partition);
+            let asked_already = followers
+                .iter()
+                .find(|broker| questions.contains_key(&(**broker, false)));
+            let follower = *asked_already.unwrap_or(&followers[0]);
+            for witness in [(leader, true), (follower, false)] {
+                questions.entry(witness).or_default().push(partition);
             }
             round.open.insert(
                 partition,
