@@ -175,6 +175,7 @@ impl Ends {
         state.count >= enough
     }
 
+    /// Asks for the ends that these callers wait for, and answers them.
     async fn round(self: &Arc<Self>, lines: &mut Lines, mut waiting: Waiting) {
         let begun = Instant::now();
         let deadline = begun + self.shared.options.end_timeout;

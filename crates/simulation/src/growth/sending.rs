@@ -63,11 +63,14 @@ impl World {
             let progress = &mut self.nodes[node].progress[partition];
             progress.known = progress.known.max(end);
             progress.waiting.extend((base..).zip(requests));
-            // Nobody else wrote in between: the node has the records.
             if progress.read == base {
+                // Nobody else wrote in between: the node has the records.
                 progress.read = end;
                 own += end - base;
                 ends.push((partition, end));
+            } else {
+                // Records that have come already answer those who wait for them.
+                ends.push((partition, progress.applied));
             }
         }
         let done = self.work_of_node(node, own * self.costs.apply);
