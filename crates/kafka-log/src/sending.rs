@@ -462,7 +462,8 @@ impl Sending {
     }
 }
 
-/// The time of an attempt for records of which some may be in the log already; `late`: how many attempts got no answer in their time. Pure.
+/// How long an attempt waits for the answer of the broker. `may_be_there`: an earlier attempt failed that may have appended some of these records.
+/// `late`: how many attempts got no answer in their time. Pure.
 fn attempt_time(may_be_there: bool, late: u32, usual: Duration) -> Duration {
     match may_be_there {
         true => usual.min(AGAIN.saturating_mul(1 << late.min(10))),

@@ -93,7 +93,7 @@ pub(crate) fn balancing_moves(state: &ClusterState, sequence_of: impl Fn(u32) ->
     moves
 }
 
-/// Takes one of these slices that is such.
+/// Removes and returns one of the slices for which `is_such` returns true. `taken`: how many were removed before.
 pub(crate) fn take_spread(slices: &mut Vec<u32>, taken: usize, is_such: impl Fn(u32) -> bool) -> Option<u32> {
     let such: Vec<usize> = (0..slices.len()).filter(|at| is_such(slices[*at])).collect();
     such.get(spread(taken, such.len())).map(|at| slices.remove(*at))

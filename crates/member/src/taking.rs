@@ -57,7 +57,7 @@ pub fn slices_for_newcomer(
     taken
 }
 
-/// The node that owns most slices, if it has more than it keeps; of those that own such a slice.
+/// The node that owns most slices, of those that own more than `kept`, and one for which `is_such` returns true.
 fn richest(owned: &BTreeMap<Node, Vec<u32>>, kept: usize, is_such: impl Fn(u32) -> bool) -> Option<Node> {
     let donors = owned
         .iter()

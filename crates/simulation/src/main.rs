@@ -1,5 +1,7 @@
 //! Runs seeds for as long as asked, or as many as asked, one at a time on each core, and shrinks the first run that breaks a law:
 //! `cargo run --release -p ilion-simulation -- simulate --minutes 10 [--from SEED] [--steps N] [--cores N] [--toys] [--whole]`.
+//!
+//! `… growth` prints how throughput grows with the number of nodes: see `growth_table`.
 
 mod growth_table;
 

@@ -12,21 +12,20 @@ impl World {
         let asking = &mut self.nodes[request.node].asking;
         asking.waiting.entry(partition).or_default().push(request);
         asking.count += 1;
-        if asking.round.is_none() && asking.enough.is_none_or(|enough| asking.count >= enough) {
+        if asking.round.is_none() && asking.crowd.is_there(asking.count) {
             self.begin_round(request.node);
         }
     }
 
     pub fn stop_waiting(&mut self, node: usize, number: u64) {
-        let asking = &mut self.nodes[node].asking;
-        if asking.number == number && asking.enough.is_some() {
+        if self.nodes[node].asking.crowd.is_waiting(number) {
             self.begin_round(node);
         }
     }
 
     fn begin_round(&mut self, node: usize) {
         let asking = &mut self.nodes[node].asking;
-        asking.enough = None;
+        asking.crowd.end();
         if asking.count == 0 {
             return;
         }
@@ -123,9 +122,7 @@ impl World {
         if asking.last_count < CROWD || asking.count >= enough {
             return self.begin_round(node);
         }
-        asking.enough = Some(enough);
-        asking.number += 1;
-        let number = asking.number;
+        let number = asking.crowd.wait_for(enough);
         self.later(self.now + GATHER, Event::StopsWaiting(node, number));
     }
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ilion_cluster::{
-    Change, ClusterState, Endpoint, Entry, FEATURE_LEVEL_MAX, Halt, Join, Location, META_TABLET, Record,
-    Router, SchemaRecord, Strategy, Takes, apply,
+    Change, ClusterState, Endpoint, Entry, FEATURE_LEVEL_MAX, Halt, Join, Location, Record, Router,
+    SchemaRecord, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_member::slices_for_newcomer;
@@ -59,10 +59,7 @@ impl Layout {
         )?;
         for number in 1..=shape.nodes {
             let state = log.state.as_ref();
-            let sequence_of = |log: u32| match log {
-                META_TABLET => log,
-                tablet => shape.partition_of(tablet) as u32,
-            };
+            let sequence_of = |tablet| shape.partition_of(tablet) as u32;
             let slices = state.map(|state| slices_for_newcomer(state, sequence_of, None));
             log.append(0, join(number, slices.unwrap_or_default()))?;
             while let Some(transition) = log.transition() {

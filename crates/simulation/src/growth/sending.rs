@@ -14,21 +14,20 @@ impl World {
         let broker = self.shape.brokers_of(self.shape.partition_of(request.tablet))[0];
         let sender = &mut self.nodes[request.node].senders[broker];
         sender.waiting.push(request);
-        if !sender.is_under_way && sender.enough.is_none_or(|enough| sender.waiting.len() >= enough) {
+        if !sender.is_under_way && sender.crowd.is_there(sender.waiting.len()) {
             self.send(request.node, broker);
         }
     }
 
     pub fn stop_gathering(&mut self, node: usize, broker: usize, number: u64) {
-        let sender = &mut self.nodes[node].senders[broker];
-        if sender.number == number && sender.enough.is_some() {
+        if self.nodes[node].senders[broker].crowd.is_waiting(number) {
             self.send(node, broker);
         }
     }
 
     fn send(&mut self, node: usize, broker: usize) {
         let sender = &mut self.nodes[node].senders[broker];
-        sender.enough = None;
+        sender.crowd.end();
         if sender.waiting.is_empty() {
             return;
         }
@@ -83,9 +82,7 @@ impl World {
         if sent < CROWD || sender.waiting.len() >= enough {
             return self.send(node, broker);
         }
-        sender.enough = Some(enough);
-        sender.number += 1;
-        let number = sender.number;
+        let number = sender.crowd.wait_for(enough);
         self.later(self.now + GATHER, Event::StopsGathering(node, broker, number));
     }
 }

@@ -1,4 +1,4 @@
-//! What a simulated cluster consists of, and what happens in it. No behaviour.
+//! What a simulated cluster consists of, and what happens in it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -99,10 +99,39 @@ impl Node {
 pub(crate) struct Sender {
     pub waiting: Vec<Request>,
     pub is_under_way: bool,
-    /// It waits until so many records are there.
-    pub enough: Option<usize>,
-    /// Counts these waits.
-    pub number: u64,
+    pub crowd: Crowd,
+}
+
+/// A wait for more records or readers, so that a request has many of them; as in `ilion_kafka_log::crowd`.
+#[derive(Debug, Default)]
+pub(crate) struct Crowd {
+    /// `None`: there is no such wait.
+    enough: Option<usize>,
+    /// Counts the waits.
+    number: u64,
+}
+
+impl Crowd {
+    /// Begins to wait for so many. Returns the number of the wait.
+    pub fn wait_for(&mut self, enough: usize) -> u64 {
+        self.enough = Some(enough);
+        self.number += 1;
+        self.number
+    }
+
+    /// True if there is no wait, or it is for `count` or fewer.
+    pub fn is_there(&self, count: usize) -> bool {
+        self.enough.is_none_or(|enough| count >= enough)
+    }
+
+    /// Whether the wait of this number still goes on.
+    pub fn is_waiting(&self, number: u64) -> bool {
+        self.enough.is_some() && self.number == number
+    }
+
+    pub fn end(&mut self) {
+        self.enough = None;
+    }
 }
 
 /// A request with records.
@@ -172,10 +201,7 @@ pub(crate) struct Asking {
     pub round: Option<Round>,
     /// Counts rounds.
     pub rounds: u64,
-    /// It waits until so many readers are there.
-    pub enough: Option<usize>,
-    /// Counts these waits.
-    pub number: u64,
+    pub crowd: Crowd,
 }
 
 #[derive(Debug, Default)]
