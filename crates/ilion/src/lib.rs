@@ -42,6 +42,7 @@
 //! | `tuples` | a macro for what tuples of each length need |
 //! | `calendar` | [`Date`], [`Time`] |
 //! | `error` | [`Error`] |
+//! | `reexports` | types of other crates |
 //! | [`index`] | the interface for indexes of other crates |
 
 #![deny(missing_docs)]
@@ -60,6 +61,7 @@ mod error;
 mod from_row;
 mod from_value;
 mod page;
+mod reexports;
 mod rows;
 mod to_value;
 mod tuples;
@@ -74,15 +76,11 @@ pub use database::{Database, Statement};
 pub use error::Error;
 pub use from_row::FromRow;
 pub use from_value::FromValue;
-pub use ilion_engine::Error as EngineError;
-pub use ilion_node::{LocalError, OpenError};
-pub use ilion_query::{
-    BatchKind, ColumnSpec, Consistency, Error as StatementError, FailureReason, Value as Bound, WriteType,
-};
-pub use ilion_settings::Settings;
-pub use ilion_types::{CqlType, Decimal, Duration, UserType, Uuid, Value};
-pub use num_bigint::{BigInt, Sign};
 pub use page::{Page, PageOptions};
+pub use reexports::{
+    BatchKind, BigInt, Bound, ColumnSpec, Consistency, CqlType, Decimal, Duration, EngineError,
+    FailureReason, LocalError, OpenError, Settings, Sign, StatementError, UserType, Uuid, Value, WriteType,
+};
 pub use rows::{Row, Rows};
 pub use to_value::ToValue;
 
