@@ -8,7 +8,7 @@
 //! done
 //! ```
 //! Instructions collected, divided by the count, are those of one operation. `memtable_path memory [count]` prints the resident memory
-//! and the accounted size of a row of 186 bytes.
+//! and the accounted size of a row of 186 bytes; `memtable_path time [count]` prints how long an insert and a read by key take.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -118,6 +118,27 @@ fn print_memory(memtable: &Memtable, count: u64, fill: impl Fn(i64)) {
     }
 }
 
+/// Nanoseconds of an insert and of a read by key, on one thread, with `count` partitions of one row.
+fn print_times(memtable: &Arc<Memtable>, table: &Arc<TableSchema>, count: u64) {
+    const ROUND: u64 = 1000;
+    let mut elapsed = std::time::Duration::ZERO;
+    for round in (0..count).step_by(ROUND as usize) {
+        let round: Vec<Mutation> = (round..count.min(round + ROUND))
+            .map(|index| insert(table, index, 1, 1))
+            .collect();
+        let start = std::time::Instant::now();
+        round
+            .iter()
+            .for_each(|mutation| measured_apply(memtable, mutation));
+        elapsed += start.elapsed();
+    }
+    println!("insert: {} ns", elapsed.as_nanos() / u128::from(count));
+    let all = Arc::new(ClusteringFilter::all());
+    let start = std::time::Instant::now();
+    (0..count).for_each(|index| measured_point(memtable, &key(index), &all));
+    println!("point: {} ns", start.elapsed().as_nanos() / u128::from(count));
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().unwrap_or_default();
@@ -169,10 +190,11 @@ fn main() {
             }
         }
         "memory" => print_memory(&memtable, count, fill),
+        "time" => print_times(&memtable, &table, count),
         "scan" => {
             fill(1);
             measured_scan(&memtable);
         }
-        _ => eprintln!("memtable_path insert|update|wide|point|slice|scan|memory [count]"),
+        _ => eprintln!("memtable_path insert|update|wide|point|slice|scan|memory|time [count]"),
     }
 }

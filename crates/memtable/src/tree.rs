@@ -2,42 +2,49 @@
 //!
 //! A search in a large memtable mostly waits for memory. A `BTreeMap` has whole keys and values in its nodes, so that each of them is
 //! several cache lines to read, and its nodes are small, so that there are many levels. Here the places of a node's keys ([`PlacedKey`])
-//! are stored side by side: a search in a node reads two or three cache lines, and the upper levels are small enough for the caches. Whole
-//! keys are compared only if their places are equal.
+//! are stored side by side: a search in a node reads a few cache lines, and the upper levels are small enough for the caches. Whole keys
+//! are compared only if their places are equal.
+//!
+//! A binary search would wait for one cache line after another, since each of its steps depends on the one before. Here the comparisons of
+//! a node do not depend on each other, so the processor reads their cache lines at the same time.
 //!
 //! ```text
 //! tree    := middle *                by their least keys
 //! middle  := leaf *                  by their least keys, at most 256
-//! leaf    := place * slot * entry *  places and slots by key, at most 32; entries in the order of their arrival
+//! leaf    := place * slot * entry *  places and slots by key, at most 16; entries in the order of their arrival
 //! ```
 //!
 //! An insert moves places and slots, but no entries. Invariant: leaves and middles are not empty; keys ascend within and across leaves.
-//! A key below all others goes to the first leaf, so the least key that a parent has for its first child may be too high.
+//! A key below all others goes to the first leaf, so the least key that a parent has for its first child may be too high; searches do not
+//! use it.
 
 use std::ops::Bound;
 
+use smallvec::SmallVec;
+
 use crate::placed_key::PlacedKey;
 
-const LEAF_ENTRIES: usize = 32;
+const LEAF_ENTRIES: usize = 16;
 const MIDDLE_LEAVES: usize = 256;
 
 /// See the module.
 pub(crate) struct Tree<V> {
-    middles: Children<Children<Box<Leaf<V>>>>,
+    middles: Children<Children<Leaf<V>>>,
 }
 
 /// Child nodes in key order, with the least key of each.
 struct Children<C> {
-    places: Vec<u64>,
     keys: Vec<PlacedKey>,
-    nodes: Vec<C>,
+    /// Each with the place of its key beside it, so that a search which has found the place has also read the pointer to the node.
+    nodes: Vec<(u64, Box<C>)>,
 }
 
 struct Leaf<V> {
+    /// The places behind those of the entries are [`u64::MAX`], which is not below any place.
     places: [u64; LEAF_ENTRIES],
     /// For each place, the index of its entry in `entries`.
     slots: [u8; LEAF_ENTRIES],
-    entries: Vec<(PlacedKey, V)>,
+    entries: SmallVec<[(PlacedKey, V); LEAF_ENTRIES]>,
 }
 
 /// The position of an entry in the tree; `entry` counts in key order.
@@ -48,10 +55,41 @@ struct At {
     entry: usize,
 }
 
+/// Number of places for which `is_before` is true.
+#[inline]
+fn count(places: impl Iterator<Item = u64>, is_before: impl Fn(u64) -> bool) -> usize {
+    places.map(|place| usize::from(is_before(place))).sum()
+}
+
+/// Number of places that are not above `place`. Requires: the places ascend.
+#[inline]
+fn not_above<C>(nodes: &[(u64, C)], place: u64) -> usize {
+    const GROUP: usize = 16;
+    let is_before = |known| known <= place;
+    let (mut start, mut len) = (0, nodes.len());
+    // Only at the top of a large tree, which is in a cache.
+    while len > MIDDLE_LEAVES {
+        let half = len / 2;
+        if is_before(nodes[start + half].0) {
+            start += half;
+        }
+        len -= half;
+    }
+    let window = &nodes[start..start + len];
+    let firsts = window.iter().step_by(GROUP).map(|(place, _)| *place);
+    let group = count(firsts, is_before).saturating_sub(1) * GROUP;
+    let group_end = (group + GROUP).min(len);
+    start
+        + group
+        + count(
+            window[group..group_end].iter().map(|(place, _)| *place),
+            is_before,
+        )
+}
+
 impl<C> Children<C> {
     fn new() -> Self {
         Self {
-            places: Vec::new(),
             keys: Vec::new(),
             nodes: Vec::new(),
         }
@@ -61,23 +99,22 @@ impl<C> Children<C> {
     #[inline]
     fn find(&self, key: &PlacedKey) -> usize {
         let place = key.place();
-        let mut end = self.places.partition_point(|known| *known <= place);
-        if end > 0 && self.places[end - 1] == place {
-            let start = self.places[..end].partition_point(|known| *known < place);
-            end = start + self.keys[start..end].partition_point(|known| known <= key);
+        let later = &self.nodes[1..];
+        let mut end = not_above(later, place);
+        if end > 0 && later[end - 1].0 == place {
+            let start = later[..end].partition_point(|(known, _)| *known < place);
+            end = start + self.keys[1..][start..end].partition_point(|known| known <= key);
         }
-        end.saturating_sub(1)
+        end
     }
 
     fn insert(&mut self, at: usize, least: PlacedKey, node: C) {
-        self.places.insert(at, least.place());
+        self.nodes.insert(at, (least.place(), Box::new(node)));
         self.keys.insert(at, least);
-        self.nodes.insert(at, node);
     }
 
     fn split_off(&mut self, at: usize) -> Self {
         Self {
-            places: self.places.split_off(at),
             keys: self.keys.split_off(at),
             nodes: self.nodes.split_off(at),
         }
@@ -87,9 +124,9 @@ impl<C> Children<C> {
 impl<V> Leaf<V> {
     fn new() -> Self {
         Self {
-            places: [0; LEAF_ENTRIES],
+            places: [u64::MAX; LEAF_ENTRIES],
             slots: [0; LEAF_ENTRIES],
-            entries: Vec::new(),
+            entries: SmallVec::new(),
         }
     }
 
@@ -106,9 +143,12 @@ impl<V> Leaf<V> {
     /// Finds a key: `Ok` with its index in key order, or `Err` with the index where it belongs.
     #[inline]
     fn find(&self, key: &PlacedKey) -> Result<usize, usize> {
-        let (place, places) = (key.place(), &self.places[..self.len()]);
-        let start = places.partition_point(|known| *known < place);
-        let equal = places[start..]
+        let place = key.place();
+        let start = count(self.places.iter().copied(), |known| known < place);
+        if self.places.get(start) != Some(&place) {
+            return Err(start);
+        }
+        let equal = self.places[start..self.len()]
             .iter()
             .take_while(|known| **known == place)
             .count();
@@ -132,13 +172,11 @@ impl<V> Leaf<V> {
     fn split_off(&mut self, at: usize) -> Self {
         let slots = self.slots;
         let len = self.len();
-        let room = || Vec::with_capacity(LEAF_ENTRIES);
-        let entries = std::mem::replace(&mut self.entries, room());
-        let mut taken: Vec<Option<(PlacedKey, V)>> = entries.into_iter().map(Some).collect();
-        let mut upper = Self {
-            entries: room(),
-            ..Self::new()
-        };
+        let entries = std::mem::take(&mut self.entries);
+        let mut taken: SmallVec<[Option<(PlacedKey, V)>; LEAF_ENTRIES]> =
+            entries.into_iter().map(Some).collect();
+        self.places = [u64::MAX; LEAF_ENTRIES];
+        let mut upper = Self::new();
         for (index, slot) in slots[..len].iter().enumerate() {
             if let Some((key, value)) = taken[usize::from(*slot)].take() {
                 let half = if index < at { &mut *self } else { &mut upper };
@@ -164,10 +202,10 @@ impl<V> Tree<V> {
     #[inline]
     fn find(&self, key: &PlacedKey) -> Result<At, At> {
         let middle = self.middles.find(key);
-        let leaves = &self.middles.nodes[middle];
+        let leaves = &self.middles.nodes[middle].1;
         let leaf = leaves.find(key);
         let at = |entry| At { middle, leaf, entry };
-        leaves.nodes[leaf].find(key).map(at).map_err(at)
+        leaves.nodes[leaf].1.find(key).map(at).map_err(at)
     }
 
     /// The value of a key.
@@ -177,7 +215,7 @@ impl<V> Tree<V> {
             return None;
         }
         let at = self.find(key).ok()?;
-        let (_, value) = self.middles.nodes[at.middle].nodes[at.leaf].entry(at.entry)?;
+        let (_, value) = self.middles.nodes[at.middle].1.nodes[at.leaf].1.entry(at.entry)?;
         Some(value)
     }
 
@@ -185,22 +223,22 @@ impl<V> Tree<V> {
     pub(crate) fn get_or_insert(&mut self, key: PlacedKey, new: impl FnOnce() -> V) -> (&mut V, bool) {
         if self.is_empty() {
             let mut leaves = Children::new();
-            leaves.insert(0, key.clone(), Box::new(Leaf::new()));
+            leaves.insert(0, key.clone(), Leaf::new());
             self.middles.insert(0, key.clone(), leaves);
         }
         let (at, is_new) = match self.find(&key) {
             Ok(at) => (at, false),
             Err(at) => (self.insert(at, key, new()), true),
         };
-        let leaf = &mut self.middles.nodes[at.middle].nodes[at.leaf];
+        let leaf = &mut self.middles.nodes[at.middle].1.nodes[at.leaf].1;
         let slot = usize::from(leaf.slots[at.entry]);
         (&mut leaf.entries[slot].1, is_new)
     }
 
     /// Inserts a key at the position where it belongs. Returns its final position, which may differ if the leaf was split.
     fn insert(&mut self, mut at: At, key: PlacedKey, value: V) -> At {
-        let middle = &mut self.middles.nodes[at.middle];
-        let leaf = &mut middle.nodes[at.leaf];
+        let (_, middle) = &mut self.middles.nodes[at.middle];
+        let (_, leaf) = &mut middle.nodes[at.leaf];
         if leaf.len() < LEAF_ENTRIES {
             leaf.insert(at.entry, key, value);
             return at;
@@ -222,7 +260,7 @@ impl<V> Tree<V> {
         }
         if let Some((least, _)) = upper.entry(0) {
             let least = least.clone();
-            middle.insert(at.leaf + 1, least, Box::new(upper));
+            middle.insert(at.leaf + 1, least, upper);
             at.leaf += usize::from(is_upper);
         }
         if middle.nodes.len() > MIDDLE_LEAVES {
@@ -258,8 +296,8 @@ impl<V> Tree<V> {
         };
         std::iter::from_fn(move || {
             loop {
-                let leaves = self.middles.nodes.get(at.middle)?;
-                let Some(leaf) = leaves.nodes.get(at.leaf) else {
+                let (_, leaves) = self.middles.nodes.get(at.middle)?;
+                let Some((_, leaf)) = leaves.nodes.get(at.leaf) else {
                     at = At {
                         middle: at.middle + 1,
                         ..first
@@ -334,6 +372,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_highest_place_is_a_place_as_any_other() {
+        let high = |number: u8| {
+            let bytes = [&[0xFF; 8][..], &[number]].concat();
+            PlacedKey::of(&Token::Bytes(bytes.as_slice().into()), &bytes)
+        };
+        let mut tree = Tree::new();
+        for number in (0..200).rev() {
+            assert_eq!(high(number).place(), u64::MAX);
+            assert!(tree.get(&high(number)).is_none());
+            tree.get_or_insert(high(number), || number);
+        }
+        let values = tree.range_from(Bound::Unbounded).map(|(_, value)| *value);
+        assert!(values.eq(0..200));
+        assert_eq!(tree.get(&high(77)), Some(&77));
     }
 
     proptest! {
