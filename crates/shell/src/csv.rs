@@ -9,8 +9,10 @@
 //! ```
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 
 use ilion_codec::crc32_extend;
+use memchr::{memchr, memchr_iter, memchr2};
 
 /// Maximum size of a record: without this limit, a missing quote would make one record of the rest of the file.
 const RECORD_BYTES_MAX: usize = 256 << 20;
@@ -77,14 +79,52 @@ impl Dialect {
 }
 
 /// A record of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// Its fields.
-    pub fields: Vec<Vec<u8>>,
     /// Its text, as it stands in the file.
     pub source: Vec<u8>,
     /// The line where it begins, from 1.
     pub line: u64,
+    /// The fields without quotes and escapes, and what may stand between them.
+    text: Vec<u8>,
+    /// Where each field is in `text`.
+    fields: Vec<Range<usize>>,
+}
+
+impl Record {
+    /// Its fields.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.fields.iter().map(|field| &self.text[field.clone()])
+    }
+
+    fn clear(&mut self, line: u64) {
+        self.source.clear();
+        self.line = line;
+        self.text.clear();
+        self.fields.clear();
+    }
+
+    /// True for a line without any character.
+    fn is_empty_line(&self, quote: u8) -> bool {
+        matches!(&self.fields[..], [field] if field.is_empty()) && !self.source.contains(&quote)
+    }
+
+    /// Takes a whole line, with its end, that has no quotes and no escapes.
+    fn take_line(&mut self, line: &[u8], delimiter: u8) {
+        self.source.extend_from_slice(line);
+        self.text.extend_from_slice(line);
+        let content = line.strip_suffix(b"\n").unwrap_or(line);
+        let mut start = 0;
+        for end in memchr_iter(delimiter, content).chain([content.len()]) {
+            self.fields.push(start..end);
+            start = end + 1;
+        }
+        if let Some(last) = self.fields.last_mut()
+            && content[last.clone()].ends_with(b"\r")
+        {
+            last.end -= 1;
+        }
+    }
 }
 
 /// Reads records.
@@ -148,29 +188,52 @@ impl<R: Read> Reader<R> {
         self.place
     }
 
-    /// The next record; `None` at the end.
+    /// Reads the next record, in place of the one that `record` has. Returns false at the end.
     ///
     /// # Errors
     /// The text cannot be read, or a record is too long.
-    pub fn next(&mut self) -> io::Result<Option<Record>> {
+    pub fn next(&mut self, record: &mut Record) -> io::Result<bool> {
         loop {
-            let Some(record) = self.next_line()? else {
-                return Ok(None);
-            };
-            if record.fields != [b""] || record.source.contains(&self.dialect.quote) {
-                return Ok(Some(record));
+            record.clear(self.place.line);
+            if !self.take_plain_line(record)? {
+                self.take_record(record)?;
+            }
+            if record.source.is_empty() {
+                return Ok(false);
+            }
+            self.place.offset += record.source.len() as u64;
+            self.place.crc = crc32_extend(self.place.crc, &record.source);
+            if !record.is_empty_line(self.dialect.quote) {
+                return Ok(true);
             }
         }
     }
 
-    /// The next record, which may be an empty line.
-    fn next_line(&mut self) -> io::Result<Option<Record>> {
-        let mut record = Record {
-            line: self.place.line,
-            ..Record::default()
+    /// Takes the next record if it is a line without quotes and escapes and is already in memory; else returns false.
+    fn take_plain_line(&mut self, record: &mut Record) -> io::Result<bool> {
+        let Dialect {
+            delimiter,
+            quote,
+            escape,
+        } = self.dialect;
+        let buffer = self.input.fill_buf()?;
+        let Some(end) = memchr(b'\n', buffer) else {
+            return Ok(false);
         };
-        let mut field = Vec::new();
+        let line = &buffer[..=end];
+        if memchr2(quote, escape, line).is_some() {
+            return Ok(false);
+        }
+        record.take_line(line, delimiter);
+        self.input.consume(end + 1);
+        self.place.line += 1;
+        Ok(true)
+    }
+
+    /// Takes the next record, which may be an empty line.
+    fn take_record(&mut self, record: &mut Record) -> io::Result<()> {
         let mut state = State::Start;
+        let mut start = 0;
         loop {
             let buffer = self.input.fill_buf()?;
             if buffer.is_empty() {
@@ -184,7 +247,7 @@ impl<R: Read> Reader<R> {
                     _ => ordinary_len(&self.may_have_meaning, &buffer[used..]),
                 };
                 if ordinary > 0 {
-                    field.extend_from_slice(&buffer[used..used + ordinary]);
+                    record.text.extend_from_slice(&buffer[used..used + ordinary]);
                     used += ordinary;
                     if state != State::Quoted {
                         state = State::Plain;
@@ -197,11 +260,21 @@ impl<R: Read> Reader<R> {
                     has_ended = true;
                     break;
                 }
-                state = step(self.dialect, state, byte, &mut field, &mut record.fields);
+                match step(self.dialect, state, byte) {
+                    Step::Text(next) => {
+                        record.text.push(byte);
+                        state = next;
+                    }
+                    Step::Mark(next) => state = next,
+                    Step::FieldEnd => {
+                        record.fields.push(start..record.text.len());
+                        start = record.text.len();
+                        state = State::Start;
+                    }
+                }
             }
             record.source.extend_from_slice(&buffer[..used]);
             self.input.consume(used);
-            self.place.offset += used as u64;
             if record.source.len() > RECORD_BYTES_MAX {
                 let reason = format!(
                     "the record at line {} is too long: is a quote missing?",
@@ -213,15 +286,11 @@ impl<R: Read> Reader<R> {
                 break;
             }
         }
-        if record.source.is_empty() {
-            return Ok(None);
+        if state == State::Plain && record.text[start..].last() == Some(&b'\r') {
+            record.text.pop();
         }
-        self.place.crc = crc32_extend(self.place.crc, &record.source);
-        if state == State::Plain && field.last() == Some(&b'\r') {
-            field.pop();
-        }
-        record.fields.push(field);
-        Ok(Some(record))
+        record.fields.push(start..record.text.len());
+        Ok(())
     }
 }
 
@@ -231,24 +300,30 @@ fn ordinary_len(may_have_meaning: &[bool; 256], bytes: &[u8]) -> usize {
     next.unwrap_or(bytes.len())
 }
 
-/// Takes a byte that does not end the record.
-fn step(dialect: Dialect, state: State, byte: u8, field: &mut Vec<u8>, fields: &mut Vec<Vec<u8>>) -> State {
+/// What a byte of a record does.
+enum Step {
+    /// It belongs to the field.
+    Text(State),
+    /// It changes how the next byte is read.
+    Mark(State),
+    /// It ends the field.
+    FieldEnd,
+}
+
+/// What a byte does that does not end the record.
+fn step(dialect: Dialect, state: State, byte: u8) -> Step {
     let is_escape = byte == dialect.escape && !dialect.doubles_quotes();
     match state {
-        State::Start if byte == dialect.quote => return State::Quoted,
-        State::Start | State::Plain | State::QuoteInQuoted if byte == dialect.delimiter => {
-            fields.push(std::mem::take(field));
-            return State::Start;
+        State::Start if byte == dialect.quote => Step::Mark(State::Quoted),
+        State::Start | State::Plain | State::QuoteInQuoted if byte == dialect.delimiter => Step::FieldEnd,
+        State::Start | State::Plain if is_escape => Step::Mark(State::EscapedPlain),
+        State::Quoted if is_escape => Step::Mark(State::EscapedQuoted),
+        State::Quoted if byte == dialect.quote => Step::Mark(State::QuoteInQuoted),
+        State::Quoted | State::EscapedQuoted => Step::Text(State::Quoted),
+        State::QuoteInQuoted if byte == dialect.quote && dialect.doubles_quotes() => {
+            Step::Text(State::Quoted)
         }
-        State::Start | State::Plain if is_escape => return State::EscapedPlain,
-        State::Quoted if is_escape => return State::EscapedQuoted,
-        State::Quoted if byte == dialect.quote => return State::QuoteInQuoted,
-        _ => field.push(byte),
-    }
-    match state {
-        State::Quoted | State::EscapedQuoted => State::Quoted,
-        State::QuoteInQuoted if byte == dialect.quote && dialect.doubles_quotes() => State::Quoted,
-        _ => State::Plain,
+        _ => Step::Text(State::Plain),
     }
 }
 
@@ -262,14 +337,25 @@ mod tests {
         escape: b'\\',
     };
 
+    /// The delimiter may also stand at the end of a line.
+    const RETURNS: Dialect = Dialect {
+        delimiter: b'\r',
+        ..CQLSH
+    };
+
     fn records(dialect: Dialect, text: &str) -> Vec<Vec<String>> {
         let mut reader = Reader::new(dialect, text.as_bytes(), Place::START);
         let mut records = Vec::new();
-        while let Some(record) = reader.next().unwrap() {
-            let fields = record.fields.into_iter();
+        while let Some(record) = next(&mut reader) {
+            let fields = record.fields().map(<[u8]>::to_vec);
             records.push(fields.map(|field| String::from_utf8(field).unwrap()).collect());
         }
         records
+    }
+
+    fn next<R: Read>(reader: &mut Reader<R>) -> Option<Record> {
+        let mut record = Record::default();
+        reader.next(&mut record).unwrap().then_some(record)
     }
 
     #[test]
@@ -314,6 +400,11 @@ mod tests {
         }
     }
 
+    fn parts(record: &Record) -> (Vec<&[u8]>, &[u8], u64) {
+        (record.fields().collect(), &record.source, record.line)
+    }
+
+    /// Byte by byte, no line is taken as a whole.
     #[test]
     fn all_short_texts_are_read_as_they_are_byte_by_byte() {
         const ALPHABET: &[u8] = b"a,\"\\\n\r";
@@ -322,12 +413,17 @@ mod tests {
         for number in 0..count {
             let places = (0..LEN).map(|place| number / ALPHABET.len().pow(place) % ALPHABET.len());
             let text: Vec<u8> = places.map(|place| ALPHABET[place]).collect();
-            for dialect in [CQLSH, Dialect::COMMON] {
+            for dialect in [CQLSH, Dialect::COMMON, RETURNS] {
                 let mut whole = Reader::new(dialect, &text[..], Place::START);
                 let mut bytewise = Reader::new(dialect, Bytewise(&text), Place::START);
                 loop {
-                    let record = whole.next().unwrap();
-                    assert_eq!(record, bytewise.next().unwrap(), "{text:?}");
+                    let record = next(&mut whole);
+                    let of_bytes = next(&mut bytewise);
+                    assert_eq!(
+                        record.as_ref().map(parts),
+                        of_bytes.as_ref().map(parts),
+                        "{text:?}"
+                    );
                     assert_eq!(whole.place(), bytewise.place(), "{text:?}");
                     if record.is_none() {
                         break;
@@ -357,7 +453,7 @@ mod tests {
     #[test]
     fn records_know_their_lines_and_their_text() {
         let mut reader = Reader::new(Dialect::COMMON, &b"a\n\"b\nc\"\nd"[..], Place::START);
-        let lines: Vec<_> = std::iter::from_fn(|| reader.next().unwrap())
+        let lines: Vec<_> = std::iter::from_fn(|| next(&mut reader))
             .map(|record| (record.line, record.source))
             .collect();
         assert_eq!(
@@ -376,12 +472,12 @@ mod tests {
         let text = &b"a\n\n\"b\nc\"\nd,e\nf"[..];
         let mut whole = Reader::new(Dialect::COMMON, text, Place::START);
         let mut left = 4;
-        while whole.next().unwrap().is_some() {
+        while next(&mut whole).is_some() {
             let place = whole.place();
             let rest = &text[usize::try_from(place.offset).unwrap()..];
             let mut second = Reader::new(Dialect::COMMON, rest, place);
             left -= 1;
-            let records = std::iter::from_fn(|| second.next().unwrap());
+            let records = std::iter::from_fn(|| next(&mut second));
             assert_eq!(records.count(), left);
             assert_eq!(second.place().crc, ilion_codec::crc32(text));
         }

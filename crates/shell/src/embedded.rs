@@ -226,11 +226,8 @@ impl Session for Embedded {
 }
 
 fn values(row: &WriteRow) -> Values {
-    let value = |bytes: &Option<Vec<u8>>| match bytes {
-        Some(bytes) => Value::Bytes(bytes.clone().into()),
-        None => Value::Null,
-    };
-    Values::Positional(row.values.iter().map(value).collect())
+    let value = |index| row.values.value_bytes(index).map_or(Value::Null, Value::Bytes);
+    Values::Positional((0..row.values.len()).map(value).collect())
 }
 
 /// The failure that a server would report for this error.

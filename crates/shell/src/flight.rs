@@ -3,7 +3,7 @@
 use ilion_client::{Connection, request_frame};
 use ilion_protocol::{
     Batch, BatchKind, BatchStatement, Execute, Prepared, QueryParams, Request, Response, ResponseFrame,
-    StatementSource, Value, Values, encode_request,
+    StatementSource, encode_request,
 };
 
 use crate::row_batches::RowBatches;
@@ -106,7 +106,7 @@ fn request(prepared: &Prepared, how: &How, batch: &[WriteRow]) -> Request {
             result_metadata_id: prepared.result_metadata_id.clone(),
             params: QueryParams {
                 consistency: how.consistency,
-                values: values(row),
+                values: row.values.clone(),
                 skip_metadata: true,
                 ..QueryParams::default()
             },
@@ -123,13 +123,6 @@ fn request(prepared: &Prepared, how: &How, batch: &[WriteRow]) -> Request {
 fn statement(prepared: &Prepared, row: &WriteRow) -> BatchStatement {
     BatchStatement {
         source: StatementSource::Prepared(prepared.id.clone()),
-        values: values(row),
+        values: row.values.clone(),
     }
-}
-
-fn values(row: &WriteRow) -> Values {
-    let values = row.values.iter();
-    values
-        .map(|bytes| bytes.as_deref().map_or(Value::Null, Value::Bytes))
-        .collect()
 }

@@ -9,6 +9,8 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
+use ilion_protocol::Value;
+
 use crate::session::{Failure, Packing, RowFeed, WriteRow};
 
 /// Maximum size of the rows of a batch, as a server counts it. Cassandra warns of batches above 5 KiB.
@@ -81,10 +83,11 @@ impl<'f> RowBatches<'f> {
 
     fn have_same_key(&self, left: &WriteRow, right: &WriteRow) -> bool {
         self.packing.key.iter().all(|(place, cql_type)| {
-            let [left, right] = [left, right].map(|row| row.values.get(*place).and_then(Option::as_deref));
-            match (left, right) {
-                (Some(left), Some(right)) => cql_type.compare(left, right) == Ordering::Equal,
-                (left, right) => left == right,
+            match [left, right].map(|row| row.values.value(*place)) {
+                [Some(Value::Bytes(left)), Some(Value::Bytes(right))] => {
+                    cql_type.compare(left, right) == Ordering::Equal
+                }
+                [left, right] => left == right,
             }
         })
     }
@@ -126,7 +129,10 @@ impl<'f> RowBatches<'f> {
 }
 
 fn size_of(row: &WriteRow) -> usize {
-    let value_len = |value: &Option<Vec<u8>>| VALUE_BYTES + value.as_ref().map_or(0, Vec::len);
+    let value_len = |value| match value {
+        Value::Bytes(bytes) => VALUE_BYTES + bytes.len(),
+        Value::Null | Value::Unset => VALUE_BYTES,
+    };
     ROW_BYTES + row.values.iter().map(value_len).sum::<usize>()
 }
 
@@ -151,7 +157,10 @@ mod tests {
             let (key, value_bytes) = self.rows.pop_front()?;
             self.number += 1;
             Some(WriteRow {
-                values: vec![Some(vec![0; value_bytes]), Some(key)],
+                values: [&vec![0; value_bytes], &key]
+                    .into_iter()
+                    .map(|bytes| Value::Bytes(bytes))
+                    .collect(),
                 source: Vec::new(),
                 line: self.number,
                 number: self.number,

@@ -1,7 +1,7 @@
 //! [`Session`]: the place where statements are executed, and its answers.
 
 use bytes::Bytes;
-use ilion_protocol::{ColumnSpec, Consistency, ErrorResponse, Rows};
+use ilion_protocol::{ColumnSpec, Consistency, ErrorResponse, Rows, Values};
 use ilion_types::CqlType;
 use uuid::Uuid;
 
@@ -75,8 +75,8 @@ pub enum SessionTarget {
 /// A row to write.
 #[derive(Clone, Debug)]
 pub struct WriteRow {
-    /// The serialized values of the markers; `None` is null.
-    pub values: Vec<Option<Vec<u8>>>,
+    /// The values of the markers.
+    pub values: Values,
     /// The row as it was read.
     pub source: Vec<u8>,
     /// The line where it was read.

@@ -212,6 +212,14 @@ impl ValuesBuilder {
         Self::default()
     }
 
+    /// A builder with room for values of this many bytes together.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self {
+            source: Vec::with_capacity(bytes),
+            ..Self::default()
+        }
+    }
+
     /// Adds a value without a name.
     ///
     /// # Panics

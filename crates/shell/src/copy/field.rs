@@ -2,6 +2,7 @@
 //!
 //! A scalar is printed as plain text, a text without quotes, and values with parts as literals of CQL: `['a', 'b']`.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use ilion_cql::ast::{Literal, Term};
@@ -45,12 +46,18 @@ pub fn print(cql_type: &CqlType, bytes: &[u8]) -> Result<String, Error> {
 ///
 /// # Errors
 /// The text is no value of the type.
-pub fn parse(cql_type: &CqlType, text: &str) -> Result<Vec<u8>, String> {
+pub fn parse<'t>(cql_type: &CqlType, text: &'t str) -> Result<Cow<'t, [u8]>, String> {
+    if *cql_type == CqlType::Text {
+        return Ok(Cow::Borrowed(text.as_bytes()));
+    }
     if !has_parts(cql_type) {
-        return parse_scalar(cql_type, text);
+        return parse_scalar(cql_type, text).map(Cow::Owned);
     }
     let term = parse_term(text).map_err(|error| error.to_string())?;
-    parse_value(cql_type, &term, DEPTH_MAX)?.ok_or_else(|| "null is no value here".to_owned())
+    let value = parse_value(cql_type, &term, DEPTH_MAX)?;
+    value
+        .map(Cow::Owned)
+        .ok_or_else(|| "null is no value here".to_owned())
 }
 
 fn has_parts(cql_type: &CqlType) -> bool {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ilion_codec::crc32_extend;
 use ilion_env::ReadFile;
-use ilion_protocol::ColumnSpec;
+use ilion_protocol::{ColumnSpec, Value, Values, ValuesBuilder};
 use ilion_tools::Bar;
 
 use crate::copy::acknowledged::{Acknowledged, Mark};
@@ -67,6 +67,7 @@ impl Shell<'_> {
                 FileReader::new(file, mark.place.offset),
                 mark.place,
             ),
+            record: Record::default(),
             options,
             columns: &columns[..named.columns.len().min(columns.len())],
             bar,
@@ -200,6 +201,8 @@ pub(super) fn insert(named: &Named, options: &Options) -> String {
 /// The records of a file as rows.
 struct Records<'a> {
     reader: Reader<FileReader>,
+    /// The record that was read last.
+    record: Record,
     options: &'a Options,
     columns: &'a [ColumnSpec],
     bar: Bar,
@@ -221,8 +224,14 @@ impl Records<'_> {
     /// Passes over the header and the rows to skip. Compat: the names in the header are not used; only their number is checked.
     fn begin(&mut self, named: &Named) -> Result<(), String> {
         if self.options.has_header {
-            let header = self.reader.next().map_err(|error| error.to_string())?;
-            let names = header.map_or(named.columns.len(), |header| header.fields.len());
+            let has_header = self
+                .reader
+                .next(&mut self.record)
+                .map_err(|error| error.to_string())?;
+            let names = match has_header {
+                true => self.record.fields().len(),
+                false => named.columns.len(),
+            };
             if names != named.columns.len() {
                 return Err(format!(
                     "The header has {names} names, but {} columns are imported: name them behind the table, in the order of the file.",
@@ -231,7 +240,9 @@ impl Records<'_> {
             }
         }
         for _ in 0..self.options.skipped_rows {
-            self.reader.next().map_err(|error| error.to_string())?;
+            self.reader
+                .next(&mut self.record)
+                .map_err(|error| error.to_string())?;
         }
         self.acknowledged = Acknowledged::new(self.end_of_record());
         Ok(())
@@ -264,24 +275,26 @@ impl Records<'_> {
         }
     }
 
-    /// The values of a record.
-    fn values(&self, record: &Record) -> Result<Vec<Option<Vec<u8>>>, String> {
-        let (found, wanted) = (record.fields.len(), self.columns.len());
+    /// The values of the record that was read last.
+    fn values(&self) -> Result<Values, String> {
+        let (found, wanted) = (self.record.fields().len(), self.columns.len());
         if found != wanted {
             return Err(format!("the record has {found} fields instead of {wanted}"));
         }
-        let value = |(bytes, column): (&Vec<u8>, &ColumnSpec)| {
+        // Enough for texts and for numbers of more than a few digits.
+        let mut values = ValuesBuilder::with_capacity(self.record.source.len());
+        for (bytes, column) in self.record.fields().zip(self.columns) {
             let text =
                 std::str::from_utf8(bytes).map_err(|_| format!("{}: this is not UTF-8", column.name))?;
             if text == self.options.null {
-                return Ok(None);
+                values.push(Value::Null);
+                continue;
             }
             let value = field::parse(&column.cql_type, text);
-            value
-                .map(Some)
-                .map_err(|problem| format!("{}: {problem}", column.name))
-        };
-        record.fields.iter().zip(self.columns).map(value).collect()
+            let value = value.map_err(|problem| format!("{}: {problem}", column.name))?;
+            values.push(Value::Bytes(&value));
+        }
+        Ok(values.build())
     }
 }
 
@@ -299,9 +312,9 @@ impl RowFeed for Records<'_> {
             if self.end.is_some() {
                 return None;
             }
-            let record = match self.reader.next() {
-                Ok(Some(record)) => record,
-                Ok(None) => {
+            match self.reader.next(&mut self.record) {
+                Ok(true) => {}
+                Ok(false) => {
                     self.is_complete = true;
                     return None;
                 }
@@ -309,23 +322,24 @@ impl RowFeed for Records<'_> {
                     self.end = Some(format!("The file cannot be read: {error}"));
                     return None;
                 }
-            };
+            }
             self.read += 1;
             if self.read.is_multiple_of(BAR_STRIDE) {
                 self.bar.at(self.reader.place().offset);
             }
             let number = self.acknowledged.take(self.end_of_record());
-            match self.values(&record) {
+            let Record { source, line, .. } = &self.record;
+            match self.values() {
                 Ok(values) => {
                     return Some(WriteRow {
                         values,
-                        source: record.source,
-                        line: record.line,
+                        source: source.clone(),
+                        line: *line,
                         number,
                     });
                 }
                 Err(problem) => {
-                    self.report.failures.add(record.line, &record.source, &problem);
+                    self.report.failures.add(*line, source, &problem);
                     self.finish(number);
                 }
             }

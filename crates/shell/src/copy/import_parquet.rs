@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::vec;
 
-use ilion_protocol::ColumnSpec;
+use ilion_protocol::{ColumnSpec, Value, Values};
 use ilion_tools::Bar;
 
 use crate::columnar::{FileCell, ParquetFile};
@@ -119,9 +119,25 @@ impl Records<'_> {
     }
 
     fn fail(&mut self, row: WriteRow, problem: &str) {
-        let cells: Vec<FileCell> = row.values.into_iter().map(Ok).collect();
+        let cell = |value| match value {
+            Value::Bytes(bytes) => Ok(Some(bytes.to_vec())),
+            Value::Null | Value::Unset => Ok(None),
+        };
+        let cells: Vec<FileCell> = row.values.iter().map(cell).collect();
         let source = self.source(&cells);
         self.report.failures.add(row.line, &source, problem);
+    }
+
+    /// The values of a row. Fails with the first problem of one of them.
+    fn values(&self, row: &[FileCell]) -> Result<Values, String> {
+        let cells = row.iter().zip(self.columns);
+        cells
+            .map(|(cell, column)| match cell {
+                Ok(Some(bytes)) => Ok(Value::Bytes(bytes)),
+                Ok(None) => Ok(Value::Null),
+                Err((_, problem)) => Err(format!("{}: {problem}", column.name)),
+            })
+            .collect()
     }
 
     /// A row as CSV, as far as its values could be read.
@@ -155,18 +171,14 @@ impl RowFeed for Records<'_> {
             if self.line.is_multiple_of(BAR_STRIDE) {
                 self.bar.at(self.line);
             }
-            let problem = row.iter().zip(self.columns).find_map(|(cell, column)| {
-                let (_, problem) = cell.as_ref().err()?;
-                Some(format!("{}: {problem}", column.name))
-            });
-            match problem {
-                Some(problem) => {
+            match self.values(&row) {
+                Err(problem) => {
                     let source = self.source(&row);
                     self.report.failures.add(self.line, &source, &problem);
                 }
-                None => {
+                Ok(values) => {
                     return Some(WriteRow {
-                        values: row.into_iter().map(Result::unwrap_or_default).collect(),
+                        values,
                         source: Vec::new(),
                         line: self.line,
                         number: self.line,
