@@ -50,7 +50,6 @@ pub use ilion_node::LocalError;
 /// };
 /// match Database::open_with(&settings) {
 ///     Err(Error::Open(OpenError::Local(problem))) => println!("change the settings: {problem}"),
-///     Err(Error::Open(OpenError::Settings(problem))) => println!("change the settings: {problem}"),
 ///     Err(other) => panic!("{other}"),
 ///     Ok(_) => panic!("it is open"),
 /// }
@@ -147,11 +146,18 @@ pub use ilion_query::Value as Bound;
 /// ```
 /// use ilion::{StatementError, WriteType};
 ///
-/// fn may_be_sent_again(error: &StatementError) -> bool {
-///     matches!(error, StatementError::WriteTimeout { write_type: WriteType::BatchLog, .. })
+/// fn may_be_applied_twice(error: &StatementError) -> bool {
+///     matches!(error, StatementError::WriteTimeout { write_type: WriteType::Counter, .. })
 /// }
-/// assert!(!may_be_sent_again(&StatementError::Overloaded(String::new())));
-/// assert_eq!(WriteType::BatchLog.name(), "BATCH_LOG");
+/// # let error = StatementError::WriteTimeout {
+/// #     consistency: ilion::Consistency::QUORUM,
+/// #     write_type: WriteType::Counter,
+/// #     received: 1,
+/// #     block_for: 2,
+/// #     message: String::new(),
+/// # };
+/// assert!(may_be_applied_twice(&error), "do not send it again");
+/// assert_eq!(WriteType::Counter.name(), "COUNTER");
 /// ```
 #[doc(inline)]
 pub use ilion_query::WriteType;

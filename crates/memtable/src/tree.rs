@@ -5,8 +5,8 @@
 //! are stored side by side: a search in a node reads a few cache lines, and the upper levels are small enough for the caches. Whole keys
 //! are compared only if their places are equal.
 //!
-//! A binary search would wait for one cache line after another, since each of its steps depends on the one before. Here the comparisons of
-//! a node do not depend on each other, so the processor reads their cache lines at the same time.
+//! A binary search would wait for one cache line after another, since each of its steps depends on the one before. Here a search counts
+//! the lower places of a node: its comparisons do not depend on each other, so the processor reads their cache lines at the same time.
 //!
 //! ```text
 //! tree    := middle *                by their least keys
@@ -55,36 +55,26 @@ struct At {
     entry: usize,
 }
 
-/// Number of places for which `is_before` is true.
-#[inline]
-fn count(places: impl Iterator<Item = u64>, is_before: impl Fn(u64) -> bool) -> usize {
-    places.map(|place| usize::from(is_before(place))).sum()
-}
-
 /// Number of places that are not above `place`. Requires: the places ascend.
 #[inline]
 fn not_above<C>(nodes: &[(u64, C)], place: u64) -> usize {
     const GROUP: usize = 16;
-    let is_before = |known| known <= place;
+    let is_before = |(known, _): &&(u64, C)| *known <= place;
     let (mut start, mut len) = (0, nodes.len());
     // Only at the top of a large tree, which is in a cache.
     while len > MIDDLE_LEAVES {
         let half = len / 2;
-        if is_before(nodes[start + half].0) {
+        if is_before(&&nodes[start + half]) {
             start += half;
         }
         len -= half;
     }
     let window = &nodes[start..start + len];
-    let firsts = window.iter().step_by(GROUP).map(|(place, _)| *place);
-    let group = count(firsts, is_before).saturating_sub(1) * GROUP;
+    let groups = window.iter().step_by(GROUP).filter(is_before).count();
+    let group = groups.saturating_sub(1) * GROUP;
     let group_end = (group + GROUP).min(len);
-    start
-        + group
-        + count(
-            window[group..group_end].iter().map(|(place, _)| *place),
-            is_before,
-        )
+    let in_group = window[group..group_end].iter().filter(is_before).count();
+    start + group + in_group
 }
 
 impl<C> Children<C> {
@@ -144,7 +134,7 @@ impl<V> Leaf<V> {
     #[inline]
     fn find(&self, key: &PlacedKey) -> Result<usize, usize> {
         let place = key.place();
-        let start = count(self.places.iter().copied(), |known| known < place);
+        let start = self.places.iter().filter(|known| **known < place).count();
         if self.places.get(start) != Some(&place) {
             return Err(start);
         }

@@ -224,11 +224,7 @@ impl Records<'_> {
     /// Passes over the header and the rows to skip. Compat: the names in the header are not used; only their number is checked.
     fn begin(&mut self, named: &Named) -> Result<(), String> {
         if self.options.has_header {
-            let has_header = self
-                .reader
-                .next(&mut self.record)
-                .map_err(|error| error.to_string())?;
-            let names = match has_header {
+            let names = match self.read_record()? {
                 true => self.record.fields().len(),
                 false => named.columns.len(),
             };
@@ -240,12 +236,17 @@ impl Records<'_> {
             }
         }
         for _ in 0..self.options.skipped_rows {
-            self.reader
-                .next(&mut self.record)
-                .map_err(|error| error.to_string())?;
+            self.read_record()?;
         }
         self.acknowledged = Acknowledged::new(self.end_of_record());
         Ok(())
+    }
+
+    /// Reads the next record; false at the end of the file.
+    fn read_record(&mut self) -> Result<bool, String> {
+        self.reader
+            .next(&mut self.record)
+            .map_err(|error| error.to_string())
     }
 
     /// The place behind the record that was read last.
@@ -281,7 +282,7 @@ impl Records<'_> {
         if found != wanted {
             return Err(format!("the record has {found} fields instead of {wanted}"));
         }
-        // Enough for texts and for numbers of more than a few digits.
+        // Few values are longer than their text.
         let mut values = ValuesBuilder::with_capacity(self.record.source.len());
         for (bytes, column) in self.record.fields().zip(self.columns) {
             let text =
@@ -312,7 +313,7 @@ impl RowFeed for Records<'_> {
             if self.end.is_some() {
                 return None;
             }
-            match self.reader.next(&mut self.record) {
+            match self.read_record() {
                 Ok(true) => {}
                 Ok(false) => {
                     self.is_complete = true;
