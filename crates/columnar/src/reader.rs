@@ -77,11 +77,11 @@ impl Opened {
         u64::try_from(rows).unwrap_or(0)
     }
 
-    /// Reads these columns, as values of these types.
+    /// Reads these columns, as values of these types, behind a number of rows.
     ///
     /// # Errors
     /// The file has no such column.
-    pub fn read(self, columns: Vec<(String, CqlType)>) -> Result<RowReader, Error> {
+    pub fn read(self, columns: Vec<(String, CqlType)>, skipped_rows: u64) -> Result<RowReader, Error> {
         let names = self.column_names();
         let place = |(name, _): &(String, CqlType)| {
             let place = names.iter().position(|known| known == name);
@@ -93,6 +93,7 @@ impl Opened {
             .builder
             .with_projection(mask)
             .with_batch_size(BATCH_ROWS)
+            .with_offset(usize::try_from(skipped_rows).unwrap_or(usize::MAX))
             .build()?;
         Ok(RowReader { batches, columns })
     }

@@ -123,7 +123,7 @@ fn read(bytes: &[u8], columns: Vec<(String, CqlType)>) -> Result<Table, String> 
     let text = |error: ilion_columnar::Error| error.to_string();
     let mut reader = RowReader::open(file(bytes))
         .map_err(text)?
-        .read(columns)
+        .read(columns, 0)
         .map_err(text)?;
     let mut all = Vec::new();
     while let Some(rows) = reader.next_rows().map_err(text)? {

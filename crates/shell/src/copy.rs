@@ -12,7 +12,7 @@
 //! | `field` | values to fields of CSV, and back |
 //! | `export`, `import`, `import_parquet` | COPY TO, COPY FROM |
 //! | `failures` | what became of the records of an import |
-//! | `progress`, `acknowledged` | how far a COPY has come, so that it can be resumed |
+//! | `progress`, `acknowledged`, `import_progress` | how far a COPY has come, so that it can be resumed |
 
 mod acknowledged;
 mod export;
@@ -20,6 +20,7 @@ mod failures;
 mod field;
 mod import;
 mod import_parquet;
+mod import_progress;
 mod options;
 mod progress;
 pub(crate) mod statement;
@@ -128,7 +129,7 @@ impl Shell<'_> {
         )?;
         match &copy.end {
             End::From(path) => match parquet {
-                Some(file) => self.import_parquet(file, &named, &copy.options),
+                Some(file) => self.import_parquet(path, file, &named, &copy.options),
                 None => self.import(path, &named, &copy.options),
             },
             End::To(path) => match format {

@@ -139,7 +139,11 @@ fn wrong_copies_of_parquet_files_say_what_is_wrong() {
         ),
         (
             "ks.t FROM '/t.parquet' WITH RESUME = true",
-            "RESUME is an option for CSV files",
+            "There is nothing to resume",
+        ),
+        (
+            "ks.t TO '/t.parquet' WITH RESUME = true",
+            "COPY TO cannot continue a Parquet or Arrow file",
         ),
         ("ks.t FROM '/t.arrow'", "CSV and Parquet, not Arrow"),
         ("ks.t TO STDOUT WITH FORMAT = parquet", "writes CSV only"),

@@ -145,12 +145,20 @@ impl Bench {
     }
 
     fn write(&self, path: &str, text: &str) {
+        self.write_bytes(path, text.as_bytes());
+    }
+
+    fn write_bytes(&self, path: &str, bytes: &[u8]) {
         let mut file = self.env.create_or_truncate(Path::new(path)).unwrap();
-        file.append(text.as_bytes()).unwrap();
+        file.append(bytes).unwrap();
+    }
+
+    fn read_bytes(&self, path: &str) -> Vec<u8> {
+        self.env.read_all(Path::new(path), 1 << 30).unwrap()
     }
 
     fn read(&self, path: &str) -> String {
-        String::from_utf8(self.env.read_all(Path::new(path), 1 << 30).unwrap()).unwrap()
+        String::from_utf8(self.read_bytes(path)).unwrap()
     }
 
     fn has(&self, path: &str) -> bool {
@@ -264,4 +272,48 @@ fn an_export_goes_on_behind_its_last_page() {
     bench.write("/out.csv", "short");
     let said = bench.run(&format!("{export} AND RESUME = true"));
     assert!(said.contains("has changed since"), "{said}");
+}
+
+#[cfg(feature = "columnar")]
+#[test]
+fn an_import_of_a_parquet_file_goes_on_at_the_first_row_that_is_not_known_to_be_written() {
+    let mut bench = Bench::new();
+    bench.write(SOURCE, &source());
+    bench.run(IMPORT);
+    bench.run(
+        "INSERT INTO ks.t (k, v) VALUES (100000, 'large'); COPY ks.t TO '/in.parquet'; DROP TABLE ks.t;
+         CREATE TABLE ks.t (k smallint PRIMARY KEY, v text)",
+    );
+    let import = "COPY ks.t FROM '/in.parquet' WITH ERRFILE = '/rows.err' AND SKIPROWS = 3";
+    let resume = format!("{import} AND RESUME = true");
+    let progress = "/import_ks_t_in.parquet.progress";
+
+    let said = bench.run_until(2500, import);
+    assert!(
+        said.contains("it broke. It is not known whether 1 rows were written."),
+        "{said}"
+    );
+    assert!(bench.has(progress));
+    assert_eq!(bench.count(), "2500");
+    let (_, place) = said
+        .split_once("The same statement with RESUME = true continues ")
+        .unwrap();
+    let place = place.lines().next().unwrap().to_owned();
+
+    let original = bench.read_bytes("/in.parquet");
+    let mut changed = original.clone();
+    let written_by = changed.windows(6).rposition(|bytes| bytes == b"ilion ");
+    changed[written_by.unwrap()] = b'I';
+    bench.write_bytes("/in.parquet", &changed);
+    let said = bench.run(&resume);
+    assert!(said.contains("its footer is not the same"), "{said}");
+    bench.write_bytes("/in.parquet", &original);
+
+    let said = bench.run(&resume);
+    assert!(said.contains(&format!("Resuming {place}")), "{said}");
+    // Of 4996 rows, three were skipped, one is too large, 2500 were known to be written.
+    assert!(said.contains("2492 rows imported"), "{said}");
+    assert_eq!(bench.count(), "4992");
+    assert_eq!(bench.read("/rows.err"), "100000,large\n");
+    assert!(!bench.has(progress), "the import is complete");
 }

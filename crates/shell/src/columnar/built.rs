@@ -88,15 +88,15 @@ impl ParquetFile {
         self.opened.as_ref().map_or(0, Opened::row_count)
     }
 
-    /// Begins to read these columns, which are found by name.
+    /// Begins to read these columns, which are found by name, behind a number of rows.
     ///
     /// # Errors
     /// The file has no such column.
-    pub fn begin(&mut self, columns: &[ColumnSpec]) -> Result<(), String> {
+    pub fn begin(&mut self, columns: &[ColumnSpec], skipped_rows: u64) -> Result<(), String> {
         let columns = columns.iter();
         let columns = columns.map(|column| (column.name.to_string(), column.cql_type.clone()));
         if let Some(opened) = self.opened.take() {
-            let reader = opened.read(columns.collect());
+            let reader = opened.read(columns.collect(), skipped_rows);
             self.reader = Some(reader.map_err(|error| error.to_string())?);
         }
         Ok(())

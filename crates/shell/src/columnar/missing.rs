@@ -73,7 +73,7 @@ impl ParquetFile {
     ///
     /// # Errors
     /// None.
-    pub fn begin(&mut self, _columns: &[ColumnSpec]) -> Result<(), String> {
+    pub fn begin(&mut self, _columns: &[ColumnSpec], _skipped_rows: u64) -> Result<(), String> {
         match *self {}
     }
 

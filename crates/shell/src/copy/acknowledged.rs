@@ -2,35 +2,23 @@
 
 use std::collections::VecDeque;
 
-use crate::csv::Place;
-
-/// A place in the source, and the number of records before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Mark {
-    /// The place.
-    #[serde(flatten)]
-    pub place: Place,
-    /// Records before it, without header and skipped ones.
-    pub read: u64,
-}
-
-/// The records that were taken from a source. Each has a number.
+/// The records that were taken from a source. Each has a number; `Mark` is a place in the source.
 #[derive(Debug)]
-pub struct Acknowledged {
+pub struct Acknowledged<Mark> {
     mark: Mark,
     /// The number of the first record in `after`.
     first: u64,
     /// The records behind the mark, in the order of the source.
-    after: VecDeque<Taken>,
+    after: VecDeque<Taken<Mark>>,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct Taken<Mark> {
     end: Mark,
     is_finished: bool,
 }
 
-impl Acknowledged {
+impl<Mark: Copy> Acknowledged<Mark> {
     /// All records before this place are finished.
     pub fn new(mark: Mark) -> Self {
         Self {
@@ -71,29 +59,19 @@ impl Acknowledged {
 mod tests {
     use super::*;
 
-    fn mark(read: u64) -> Mark {
-        Mark {
-            place: Place {
-                offset: read * 10,
-                ..Place::START
-            },
-            read,
-        }
-    }
-
     #[test]
     fn the_mark_never_passes_a_record_that_is_under_way() {
-        let mut acknowledged = Acknowledged::new(mark(0));
-        let numbers = [1, 2, 3, 4].map(|read| acknowledged.take(mark(read)));
+        let mut acknowledged = Acknowledged::new(0);
+        let numbers = [1, 2, 3, 4].map(|end| acknowledged.take(end));
         acknowledged.finish(numbers[1]);
         acknowledged.finish(numbers[2]);
-        assert_eq!(acknowledged.mark(), mark(0));
+        assert_eq!(acknowledged.mark(), 0);
         acknowledged.finish(numbers[0]);
-        assert_eq!(acknowledged.mark(), mark(3));
-        let fifth = acknowledged.take(mark(5));
+        assert_eq!(acknowledged.mark(), 3);
+        let fifth = acknowledged.take(5);
         acknowledged.finish(fifth);
-        assert_eq!(acknowledged.mark(), mark(3));
+        assert_eq!(acknowledged.mark(), 3);
         acknowledged.finish(numbers[3]);
-        assert_eq!(acknowledged.mark(), mark(5));
+        assert_eq!(acknowledged.mark(), 5);
     }
 }

@@ -1,15 +1,14 @@
 //! COPY FROM: records of a CSV file into a table, many at a time.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ilion_codec::crc32_extend;
 use ilion_env::ReadFile;
 use ilion_protocol::{ColumnSpec, Value, Values, ValuesBuilder};
 use ilion_tools::Bar;
 
-use crate::copy::acknowledged::{Acknowledged, Mark};
 use crate::copy::failures::{Failures, Report};
+use crate::copy::import_progress::{ImportProgress, Source, crc_of, has_changed, load};
 use crate::copy::options::Options;
 use crate::copy::progress::ProgressFile;
 use crate::copy::{Named, field};
@@ -21,10 +20,15 @@ use crate::shell::Shell;
 
 /// Records between two updates of the bar.
 const BAR_STRIDE: u64 = 256;
-/// Finished records between two looks at the clock.
-const SAVE_STRIDE: u64 = 1024;
-/// Bytes that are read at once to check the source of a resumed import.
-const CRC_BYTES: usize = 256 << 10;
+
+/// A place in a CSV file.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct Mark {
+    #[serde(flatten)]
+    place: Place,
+    /// Records before it, without header and skipped ones.
+    read: u64,
+}
 
 impl Shell<'_> {
     pub(super) fn import(&mut self, path: &Path, named: &Named, options: &Options) -> io::Result<()> {
@@ -40,12 +44,9 @@ impl Shell<'_> {
             Ok(columns) => columns,
             Err(failure) => return self.complain_of(&failure),
         };
-        let error_file = named.error_file(options);
-        let mut terms = options.terms();
-        terms.insert("file".to_owned(), path.display().to_string());
-        terms.insert("statement".to_owned(), statement);
-        let progress = ProgressFile::new(self.env.clone(), progress_path(&error_file, named, path), terms);
-        let begun = match self.begin_import(&progress, &*file, options) {
+        let source = Source::of_csv(&*file);
+        let progress = self.progress_file(path, named, options, statement);
+        let begun = match begin(&progress, &*file, path, &source, options) {
             Ok(begun) => begun,
             Err(problem) => return self.complain(&problem),
         };
@@ -55,8 +56,7 @@ impl Shell<'_> {
         } else {
             self.begin_anew(&progress)?;
         }
-        let source_bytes = file.size_bytes();
-        let bar = Bar::of_bytes(&named.cql(), source_bytes);
+        let bar = Bar::of_bytes(&named.cql(), file.size_bytes());
         let mark = begun.unwrap_or(Mark {
             place: Place::START,
             read: 0,
@@ -72,12 +72,9 @@ impl Shell<'_> {
             columns: &columns[..named.columns.len().min(columns.len())],
             bar,
             read: mark.read,
-            finished: 0,
             is_complete: false,
-            report: Report::new(Failures::new(self.env.clone(), error_file, "line")),
-            acknowledged: Acknowledged::new(mark),
-            source_bytes,
-            progress,
+            report: Report::new(Failures::new(self.env.clone(), named.error_file(options), "line")),
+            progress: ImportProgress::new(progress, source, mark),
             end: None,
         };
         let how = How {
@@ -98,11 +95,10 @@ impl Shell<'_> {
         };
         let is_complete = records.is_complete && outcome.is_ok();
         if !is_complete {
-            records.save();
+            records.progress.save(&mut records.report.failures);
         }
         let Records {
             report,
-            acknowledged,
             progress,
             end,
             bar,
@@ -111,79 +107,34 @@ impl Shell<'_> {
         drop(bar);
         let nanos = self.env.monotonic_nanos() - started;
         self.tell_report(&report, end, outcome.err())?;
-        if is_complete {
-            if let Err(problem) = progress.remove() {
-                self.complain(&problem)?;
-            }
-        } else {
-            let line = acknowledged.mark().place.line - 1;
-            self.complain(&progress.advice(&format!("behind line {line}")))?;
-        }
+        let line = progress.mark().place.line - 1;
+        self.end_import(&progress, is_complete, &format!("behind line {line}"))?;
         self.tell_imported(report.written, nanos, options)
     }
+}
 
-    /// How far an earlier import has come, if this one resumes it.
-    fn begin_import(
-        &self,
-        progress: &ProgressFile,
-        file: &dyn ReadFile,
-        options: &Options,
-    ) -> Result<Option<Mark>, String> {
-        if !options.is_resumed {
-            return Ok(None);
-        }
-        let at: ImportAt = progress.load()?;
-        let name = file.path().display();
-        let refuse = |change: &str| {
-            format!(
-                "'{name}' has changed since the COPY that was interrupted: {change}. Copy again without RESUME."
-            )
-        };
-        let (before, now) = (at.source_bytes, file.size_bytes());
-        if before != now {
-            return Err(refuse(&format!("it had {before} bytes and has {now}")));
-        }
-        let place = at.mark.place;
-        let crc = crc_of_start(file, place.offset).map_err(|error| error.to_string())?;
-        if crc != place.crc || place.line == 0 {
-            let line = place.line.saturating_sub(1);
-            return Err(refuse(&format!("its first {line} lines are not the same")));
-        }
-        Ok(Some(at.mark))
+/// How far an earlier import has come, if this one resumes it.
+fn begin(
+    progress: &ProgressFile,
+    file: &dyn ReadFile,
+    path: &Path,
+    source: &Source,
+    options: &Options,
+) -> Result<Option<Mark>, String> {
+    if !options.is_resumed {
+        return Ok(None);
     }
-}
-
-/// How far an import has come.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct ImportAt {
-    source_bytes: u64,
-    #[serde(flatten)]
-    mark: Mark,
-}
-
-/// The progress file stands beside the file of failed rows. Two files can be imported into one table at the same time.
-fn progress_path(error_file: &Path, named: &Named, source: &Path) -> PathBuf {
-    let source = source.file_name().unwrap_or_default().to_string_lossy();
-    error_file.with_file_name(format!(
-        "import_{}_{}_{source}.progress",
-        named.keyspace, named.table
-    ))
-}
-
-/// The CRC-32 of the first bytes of a file.
-fn crc_of_start(file: &dyn ReadFile, size_bytes: u64) -> ilion_env::Result<u32> {
-    let mut buffer = vec![0; CRC_BYTES];
-    let (mut crc, mut offset) = (0, 0);
-    while offset < size_bytes {
-        let most = usize::try_from(size_bytes - offset).map_or(CRC_BYTES, |left| left.min(CRC_BYTES));
-        let count = file.read_at(offset, &mut buffer[..most])?;
-        if count == 0 {
-            break;
-        }
-        crc = crc32_extend(crc, &buffer[..count]);
-        offset += count as u64;
+    let mark: Mark = load(progress, path, source)?;
+    let place = mark.place;
+    let crc = crc_of(file, 0, place.offset).map_err(|error| error.to_string())?;
+    if crc != place.crc || place.line == 0 {
+        let line = place.line.saturating_sub(1);
+        return Err(has_changed(
+            path,
+            &format!("its first {line} lines are not the same"),
+        ));
     }
-    Ok(crc)
+    Ok(Some(mark))
 }
 
 pub(super) fn insert(named: &Named, options: &Options) -> String {
@@ -208,14 +159,10 @@ struct Records<'a> {
     bar: Bar,
     /// Records that were read, without header and skipped ones.
     read: u64,
-    /// Records that were written or kept as failed.
-    finished: u64,
     /// True if no record is left to import.
     is_complete: bool,
     report: Report,
-    acknowledged: Acknowledged,
-    source_bytes: u64,
-    progress: ProgressFile,
+    progress: ImportProgress<Mark>,
     /// Why the import ends before the file does.
     end: Option<String>,
 }
@@ -238,7 +185,7 @@ impl Records<'_> {
         for _ in 0..self.options.skipped_rows {
             self.read_record()?;
         }
-        self.acknowledged = Acknowledged::new(self.end_of_record());
+        self.progress.begin_at(self.end_of_record());
         Ok(())
     }
 
@@ -258,22 +205,7 @@ impl Records<'_> {
     }
 
     fn finish(&mut self, number: u64) {
-        self.acknowledged.finish(number);
-        self.finished += 1;
-        if self.finished.is_multiple_of(SAVE_STRIDE) && self.progress.is_due() {
-            self.save();
-        }
-    }
-
-    /// Saves the progress, after the failed records before it.
-    fn save(&mut self) {
-        match self.report.failures.sync() {
-            Ok(()) => self.progress.save(&ImportAt {
-                source_bytes: self.source_bytes,
-                mark: self.acknowledged.mark(),
-            }),
-            Err(problem) => self.progress.fail(problem),
-        }
+        self.progress.finish(number, &mut self.report.failures);
     }
 
     /// The values of the record that was read last.
@@ -328,7 +260,7 @@ impl RowFeed for Records<'_> {
             if self.read.is_multiple_of(BAR_STRIDE) {
                 self.bar.at(self.reader.place().offset);
             }
-            let number = self.acknowledged.take(self.end_of_record());
+            let number = self.progress.take(self.end_of_record());
             let Record { source, line, .. } = &self.record;
             match self.values() {
                 Ok(values) => {

@@ -10,6 +10,7 @@ use ilion_tools::Bar;
 use crate::columnar::{FileCell, ParquetFile};
 use crate::copy::failures::{Failures, Report};
 use crate::copy::import::insert;
+use crate::copy::import_progress::{ImportProgress, Source, load};
 use crate::copy::options::Options;
 use crate::copy::{Named, field};
 use crate::error_text::print_failure;
@@ -19,6 +20,19 @@ use crate::shell::Shell;
 /// Rows between two updates of the bar.
 const BAR_STRIDE: u64 = 256;
 
+/// A Parquet file that was opened.
+pub(super) struct ParquetSource {
+    rows: ParquetFile,
+    source: Source,
+}
+
+/// A place in a Parquet file.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct Mark {
+    /// Rows before it, skipped ones included.
+    row: u64,
+}
+
 impl Shell<'_> {
     /// Opens a file whose columns become those of the COPY, unless the COPY names its columns.
     pub(super) fn open_parquet(
@@ -26,14 +40,15 @@ impl Shell<'_> {
         path: &Path,
         named: &mut Named,
         names_columns: bool,
-    ) -> Result<ParquetFile, String> {
+    ) -> Result<ParquetSource, String> {
         let refuse = |problem: &str| format!("Could not read '{}': {problem}", path.display());
         crate::columnar::check()?;
         let file = self.env.open_read(path);
         let file = file.map_err(|error| refuse(&error.source.to_string()))?;
-        let file = ParquetFile::open(file).map_err(|problem| refuse(&problem))?;
+        let rows = ParquetFile::open(file.clone()).map_err(|problem| refuse(&problem))?;
+        let source = Source::of_parquet(&*file).map_err(|error| refuse(&error.source.to_string()))?;
         if !names_columns {
-            let found = file.column_names();
+            let found = rows.column_names();
             if let Some(unknown) = found.iter().find(|name| !named.columns.contains(name)) {
                 return Err(format!(
                     "{}.{} has no column {unknown}, which is in the file: name the columns to import behind the table.",
@@ -42,33 +57,54 @@ impl Shell<'_> {
             }
             named.columns = found;
         }
-        Ok(file)
+        Ok(ParquetSource { rows, source })
     }
 
     pub(super) fn import_parquet(
         &mut self,
-        mut file: ParquetFile,
+        path: &Path,
+        file: ParquetSource,
         named: &Named,
         options: &Options,
     ) -> io::Result<()> {
         let started = self.env.monotonic_nanos();
-        let columns = match self.session.prepare(&insert(named, options)) {
+        let ParquetSource { mut rows, source } = file;
+        let statement = insert(named, options);
+        let columns = match self.session.prepare(&statement) {
             Ok(columns) => columns,
             Err(failure) => return self.complain_of(&failure),
         };
         let columns = &columns[..named.columns.len().min(columns.len())];
-        let bar = Bar::of_operations(&named.cql(), file.row_count());
-        if let Err(problem) = file.begin(columns) {
+        let progress = self.progress_file(path, named, options, statement);
+        let mark = if options.is_resumed {
+            match load(&progress, path, &source) {
+                Ok(mark) => mark,
+                Err(problem) => return self.complain(&problem),
+            }
+        } else {
+            Mark {
+                row: options.skipped_rows,
+            }
+        };
+        let bar = Bar::of_operations(&named.cql(), rows.row_count());
+        if let Err(problem) = rows.begin(columns, mark.row) {
             return self.complain(&problem);
         }
+        if options.is_resumed {
+            self.output.say(&format!("Resuming behind row {}.", mark.row))?;
+        } else {
+            self.begin_anew(&progress)?;
+        }
         let mut records = Records {
-            file,
+            rows,
             page: Vec::new().into_iter(),
             options,
             columns,
             bar,
-            line: 0,
+            line: mark.row,
+            is_complete: false,
             report: Report::new(Failures::new(self.env.clone(), named.error_file(options), "row")),
+            progress: ImportProgress::new(progress, source, mark),
             end: None,
         };
         let how = How {
@@ -78,25 +114,40 @@ impl Shell<'_> {
         let outcome = self
             .session
             .write_rows(&how, &named.packing(columns, options), &mut records);
-        let Records { report, end, bar, .. } = records;
+        let is_complete = records.is_complete && outcome.is_ok();
+        if !is_complete {
+            records.progress.save(&mut records.report.failures);
+        }
+        let Records {
+            report,
+            progress,
+            end,
+            bar,
+            ..
+        } = records;
         drop(bar);
         let nanos = self.env.monotonic_nanos() - started;
         self.tell_report(&report, end, outcome.err())?;
+        let row = progress.mark().row;
+        self.end_import(&progress, is_complete, &format!("behind row {row}"))?;
         self.tell_imported(report.written, nanos, options)
     }
 }
 
 /// The rows of a file.
 struct Records<'a> {
-    file: ParquetFile,
+    rows: ParquetFile,
     /// The rows that were read and not taken.
     page: vec::IntoIter<Vec<FileCell>>,
     options: &'a Options,
     columns: &'a [ColumnSpec],
     bar: Bar,
-    /// Rows that were taken.
+    /// Rows that were taken, skipped ones included.
     line: u64,
+    /// True if no row is left to import.
+    is_complete: bool,
     report: Report,
+    progress: ImportProgress<Mark>,
     /// Why the import ends before the file does.
     end: Option<String>,
 }
@@ -108,14 +159,22 @@ impl Records<'_> {
                 self.line += 1;
                 return Some(row);
             }
-            match self.file.next_rows() {
-                Ok(rows) => self.page = rows?.into_iter(),
+            match self.rows.next_rows() {
+                Ok(Some(rows)) => self.page = rows.into_iter(),
+                Ok(None) => {
+                    self.is_complete = true;
+                    return None;
+                }
                 Err(problem) => {
                     self.end = Some(format!("The file cannot be read: {problem}"));
                     return None;
                 }
             }
         }
+    }
+
+    fn finish(&mut self, number: u64) {
+        self.progress.finish(number, &mut self.report.failures);
     }
 
     fn fail(&mut self, row: WriteRow, problem: &str) {
@@ -157,7 +216,11 @@ impl RowFeed for Records<'_> {
     fn next(&mut self) -> Option<WriteRow> {
         loop {
             let taken = self.line.saturating_sub(self.options.skipped_rows);
-            if self.end.is_some() || self.options.rows_max.is_some_and(|most| taken >= most) {
+            if self.end.is_some() {
+                return None;
+            }
+            if self.options.rows_max.is_some_and(|most| taken >= most) {
+                self.is_complete = true;
                 return None;
             }
             self.end = self.report.too_many(self.options);
@@ -165,23 +228,22 @@ impl RowFeed for Records<'_> {
                 return None;
             }
             let row = self.next_row()?;
-            if self.line <= self.options.skipped_rows {
-                continue;
-            }
             if self.line.is_multiple_of(BAR_STRIDE) {
                 self.bar.at(self.line);
             }
+            let number = self.progress.take(Mark { row: self.line });
             match self.values(&row) {
                 Err(problem) => {
                     let source = self.source(&row);
                     self.report.failures.add(self.line, &source, &problem);
+                    self.finish(number);
                 }
                 Ok(values) => {
                     return Some(WriteRow {
                         values,
                         source: Vec::new(),
                         line: self.line,
-                        number: self.line,
+                        number,
                     });
                 }
             }
@@ -189,15 +251,16 @@ impl RowFeed for Records<'_> {
     }
 
     fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>) {
+        let number = row.number;
         match outcome {
             Ok(()) => self.report.written += 1,
             Err(failure) => self.fail(row, &print_failure(&failure)),
         }
+        self.finish(number);
     }
 
-    fn lost(&mut self, row: WriteRow) {
-        // Parquet files are not resumed: the row would be missing otherwise.
+    fn lost(&mut self, _row: WriteRow) {
+        // Not a failed row: resuming reads it again.
         self.report.lost += 1;
-        self.fail(row, "the connection broke before the answer came");
     }
 }

@@ -30,8 +30,6 @@ impl FileFormat {
 pub struct Options {
     /// FORMAT; `None` means that the name of the file decides.
     pub format: Option<FileFormat>,
-    /// An option that was given and has a meaning for CSV files only.
-    pub of_csv: Option<&'static str>,
     /// HEADER: the first line has the names of the columns.
     pub has_header: bool,
     /// DELIMITER, QUOTE, ESCAPE
@@ -62,7 +60,6 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             format: None,
-            of_csv: None,
             has_header: false,
             dialect: Dialect {
                 delimiter: b',',
@@ -83,9 +80,6 @@ impl Default for Options {
         }
     }
 }
-
-/// Options that have a meaning for CSV files only. NULL, and the characters, also shape the file of failed rows, which is CSV.
-const OF_CSV: [&str; 2] = ["HEADER", "RESUME"];
 
 /// Options of cqlsh that set how its processes work. They are refused.
 const MEANINGLESS: [&str; 13] = [
@@ -110,7 +104,6 @@ impl Options {
     /// # Errors
     /// There is no such option in this direction, or it has no such value.
     pub fn set(&mut self, name: &str, value: &str, is_import: bool) -> Result<(), String> {
-        self.of_csv = self.of_csv.or(OF_CSV.into_iter().find(|known| *known == name));
         match (name, is_import) {
             ("FORMAT", _) => {
                 let format = FileFormat::named(value);

@@ -50,12 +50,16 @@ impl Copy {
         let FileFormat::Columnar(kind) = format else {
             return Ok(format);
         };
-        match (&self.end, kind, self.options.of_csv) {
-            (End::ToStdout, ..) => Err("COPY TO STDOUT writes CSV only.".to_owned()),
-            (End::From(_), Kind::Arrow, _) => Err("COPY FROM reads CSV and Parquet, not Arrow.".to_owned()),
-            (.., Some(option)) => Err(format!("{option} is an option for CSV files.")),
-            _ => Ok(format),
-        }
+        let problem = match (&self.end, kind) {
+            (End::ToStdout, _) => "COPY TO STDOUT writes CSV only.",
+            (End::From(_), Kind::Arrow) => "COPY FROM reads CSV and Parquet, not Arrow.",
+            _ if self.options.has_header => "HEADER is an option for CSV files.",
+            (End::To(_), _) if self.options.is_resumed => {
+                "COPY TO cannot continue a Parquet or Arrow file: copy again without RESUME."
+            }
+            _ => return Ok(format),
+        };
+        Err(problem.to_owned())
     }
 }
 
