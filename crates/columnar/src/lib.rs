@@ -9,7 +9,7 @@
 //! | `arrow_type` | CQL types as types of Arrow; [`FileKind`] |
 //! | `arrays` | values of a column as an array of Arrow |
 //! | `cells` | an array of Arrow as values of a CQL type |
-//! | `writer` | [`RowWriter`] |
+//! | `writer`, `parquet_writer` | [`RowWriter`] |
 //! | `reader` | [`RowReader`] |
 //!
 //! When you add a type, change `arrow_type`, `arrays`, `cells` and `python/src/ilion/arrow.py`.
@@ -17,6 +17,7 @@
 mod arrays;
 mod arrow_type;
 mod cells;
+mod parquet_writer;
 mod reader;
 mod writer;
 

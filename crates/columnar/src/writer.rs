@@ -1,23 +1,16 @@
 //! [`RowWriter`]: pages of rows to the bytes of a file.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{Field, Schema, SchemaRef};
 use ilion_types::CqlType;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 
 use crate::Error;
 use crate::arrays::array_of;
 use crate::arrow_type::{FileKind, arrow_type};
-
-/// Largest row group of a Parquet file: the rows that are in memory at once.
-const GROUP_ROWS_MAX: usize = 100_000;
-const GROUP_BYTES_MAX: usize = 64 << 20;
+use crate::parquet_writer::ParquetWriter;
 
 /// Turns rows into the bytes of a file.
 pub struct RowWriter {
@@ -28,23 +21,8 @@ pub struct RowWriter {
 }
 
 enum Encoder {
-    Parquet(ArrowWriter<Buffer>),
-    Arrow(FileWriter<Buffer>),
-}
-
-/// Bytes that the caller has not taken yet.
-#[derive(Default)]
-struct Buffer(Vec<u8>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    Parquet(ParquetWriter),
+    Arrow(FileWriter<Vec<u8>>),
 }
 
 impl RowWriter {
@@ -53,28 +31,42 @@ impl RowWriter {
     /// # Errors
     /// Files of this kind cannot have such columns.
     pub fn new(kind: FileKind, columns: &[(&str, &CqlType)]) -> Result<Self, Error> {
-        let fields = columns.iter();
-        let fields = fields.map(|(name, cql_type)| Field::new(*name, arrow_type(cql_type, kind), true));
-        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let schema = schema_of(kind, columns);
         let encoder = match kind {
-            FileKind::Arrow => Encoder::Arrow(FileWriter::try_new(Buffer::default(), &schema)?),
-            FileKind::Parquet => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::SNAPPY)
-                    .set_max_row_group_row_count(Some(GROUP_ROWS_MAX))
-                    .set_max_row_group_bytes(Some(GROUP_BYTES_MAX))
-                    .set_created_by(format!("ilion {}", env!("CARGO_PKG_VERSION")))
-                    .build();
-                let writer = ArrowWriter::try_new(Buffer::default(), schema.clone(), Some(properties))?;
-                Encoder::Parquet(writer)
-            }
+            FileKind::Arrow => Encoder::Arrow(FileWriter::try_new(Vec::new(), &schema)?),
+            FileKind::Parquet => Encoder::Parquet(ParquetWriter::new(schema.clone())?),
         };
-        Ok(Self {
+        Ok(Self::with_encoder(kind, columns, schema, encoder))
+    }
+
+    /// Continues a Parquet file of this size with these columns; the footer is what [`Self::footer`] of the earlier writer has returned there.
+    ///
+    /// # Errors
+    /// The footer is damaged, or does not fit the size or the columns.
+    pub fn resume(columns: &[(&str, &CqlType)], size_bytes: u64, footer: &[u8]) -> Result<Self, Error> {
+        let kind = FileKind::Parquet;
+        let schema = schema_of(kind, columns);
+        let writer = ParquetWriter::resume(schema.clone(), size_bytes, footer)?;
+        Ok(Self::with_encoder(
+            kind,
+            columns,
+            schema,
+            Encoder::Parquet(writer),
+        ))
+    }
+
+    fn with_encoder(
+        kind: FileKind,
+        columns: &[(&str, &CqlType)],
+        schema: SchemaRef,
+        encoder: Encoder,
+    ) -> Self {
+        Self {
             kind,
             columns: columns.iter().map(|(_, cql_type)| (*cql_type).clone()).collect(),
             schema,
             encoder,
-        })
+        }
     }
 
     /// Adds rows; returns the next bytes of the file, if there are any.
@@ -98,10 +90,22 @@ impl RowWriter {
                 Encoder::Arrow(writer) => writer.write(&batch)?,
             }
         }
-        Ok(std::mem::take(match &mut self.encoder {
-            Encoder::Parquet(writer) => &mut writer.inner_mut().0,
-            Encoder::Arrow(writer) => &mut writer.get_mut().0,
-        }))
+        Ok(match &mut self.encoder {
+            Encoder::Parquet(writer) => writer.take(),
+            Encoder::Arrow(writer) => std::mem::take(writer.get_mut()),
+        })
+    }
+
+    /// What would complete the file behind the bytes so far. [`Self::resume`] can continue the file there. `None` within a row group, and for
+    /// Arrow files.
+    ///
+    /// # Errors
+    /// The file is larger than its format allows.
+    pub fn footer(&self) -> Result<Option<Vec<u8>>, Error> {
+        match &self.encoder {
+            Encoder::Parquet(writer) => writer.footer(),
+            Encoder::Arrow(_) => Ok(None),
+        }
     }
 
     /// The last bytes of the file.
@@ -110,8 +114,14 @@ impl RowWriter {
     /// The file is larger than its format allows.
     pub fn finish(self) -> Result<Vec<u8>, Error> {
         Ok(match self.encoder {
-            Encoder::Parquet(writer) => writer.into_inner()?.0,
-            Encoder::Arrow(writer) => writer.into_inner()?.0,
+            Encoder::Parquet(writer) => writer.finish()?,
+            Encoder::Arrow(writer) => writer.into_inner()?,
         })
     }
+}
+
+fn schema_of(kind: FileKind, columns: &[(&str, &CqlType)]) -> SchemaRef {
+    let fields = columns.iter();
+    let fields = fields.map(|(name, cql_type)| Field::new(*name, arrow_type(cql_type, kind), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

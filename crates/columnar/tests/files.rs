@@ -290,3 +290,83 @@ fn damaged_files_are_errors() {
     damaged[at..at + 4].copy_from_slice(&i32::MAX.to_le_bytes());
     assert!(read(&damaged, columns).is_err());
 }
+
+#[test]
+fn a_parquet_file_is_continued_behind_a_row_group() {
+    let columns = [("k", &CqlType::Int), ("v", &CqlType::Text)];
+    let write = |writer: &mut RowWriter, keys: std::ops::Range<i32>| {
+        let rows: Vec<_> = keys
+            .map(|key| (key.to_be_bytes(), format!("text {key}")))
+            .collect();
+        let cells = rows.iter();
+        let cells: Vec<_> = cells
+            .map(|(key, text)| vec![Some(&key[..]), Some(text.as_bytes())])
+            .collect();
+        writer.write(&cells).unwrap()
+    };
+    let pages = (0..6).map(|page| page * 40_000..(page + 1) * 40_000);
+
+    let mut writer = RowWriter::new(FileKind::Parquet, &columns).unwrap();
+    let (mut whole, mut places) = (Vec::new(), Vec::new());
+    for page in pages.clone() {
+        whole.extend(write(&mut writer, page));
+        if let Some(footer) = writer.footer().unwrap() {
+            places.push((whole.len(), footer));
+        }
+    }
+    whole.extend(writer.finish().unwrap());
+    assert_eq!(places.len(), 3, "two pages fit into a row group");
+
+    // A new writer behind each row group.
+    let mut parts = whole[..places[0].0].to_vec();
+    for (place, two_pages) in places.iter().zip(pages.collect::<Vec<_>>().chunks(2).skip(1)) {
+        let (size, footer) = place;
+        parts.truncate(*size);
+        let mut writer = RowWriter::resume(&columns, *size as u64, footer).unwrap();
+        for keys in two_pages {
+            parts.extend(write(&mut writer, keys.clone()));
+        }
+        parts.extend(writer.finish().unwrap());
+    }
+    // The library does not write all that it reads of a footer.
+    assert!(parts[..places[2].0] == whole[..places[2].0]);
+    let read = read(
+        &parts,
+        columns
+            .map(|(name, cql_type)| (name.to_owned(), cql_type.clone()))
+            .to_vec(),
+    )
+    .unwrap();
+    let keys = read.iter().map(|row| row[0].clone().unwrap());
+    assert!(keys.eq((0..240_000).map(|key: i32| key.to_be_bytes().to_vec())));
+
+    // A writer that ends early has a file that can be read.
+    let (size, footer) = &places[1];
+    let early = [&whole[..*size], footer].concat();
+    assert_eq!(RowReader::open(file(&early)).unwrap().row_count(), 160_000);
+}
+
+#[test]
+fn a_parquet_file_is_not_continued_if_the_footer_does_not_fit() {
+    let columns = [("k", &CqlType::Int)];
+    let mut writer = RowWriter::new(FileKind::Parquet, &columns).unwrap();
+    let rows = vec![vec![Some(&[0; 4][..])]; 60_000];
+    let size = writer.write(&rows).unwrap().len() as u64;
+    let footer = writer.footer().unwrap().unwrap();
+    let problem = |columns: &[(&str, &CqlType)], size: u64, footer: &[u8]| {
+        RowWriter::resume(columns, size, footer)
+            .err()
+            .map(|error| error.to_string())
+    };
+    assert_eq!(problem(&columns, size, &footer), None);
+    let other = problem(&[("k", &CqlType::Text)], size, &footer);
+    assert!(other.unwrap().contains("other columns"));
+    assert!(
+        problem(&columns, size - 1, &footer)
+            .unwrap()
+            .contains("another size")
+    );
+    for end in 0..footer.len() {
+        assert!(problem(&columns, size, &footer[..end]).is_some(), "{end}");
+    }
+}

@@ -10,12 +10,13 @@
 //! | `statement` | [`Copy`]: a statement, parsed |
 //! | `options` | the options behind WITH |
 //! | `field` | values to fields of CSV, and back |
-//! | `export`, `import`, `import_parquet` | COPY TO, COPY FROM |
+//! | `export`, `export_encoder`; `import`, `import_parquet` | COPY TO; COPY FROM |
 //! | `failures` | what became of the records of an import |
 //! | `progress`, `acknowledged`, `import_progress` | how far a COPY has come, so that it can be resumed |
 
 mod acknowledged;
 mod export;
+mod export_encoder;
 mod failures;
 mod field;
 mod import;
@@ -132,10 +133,7 @@ impl Shell<'_> {
                 Some(file) => self.import_parquet(path, file, &named, &copy.options),
                 None => self.import(path, &named, &copy.options),
             },
-            End::To(path) => match format {
-                FileFormat::Csv => self.export_to_file(path, &named, &copy.options),
-                FileFormat::Columnar(kind) => self.export_columnar(path, &named, &copy.options, kind),
-            },
+            End::To(path) => self.export_to_file(path, &named, &copy.options, format),
             End::ToStdout if copy.options.is_resumed => {
                 self.complain("RESUME needs a file: the standard output of an earlier COPY is gone.")
             }

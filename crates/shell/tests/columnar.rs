@@ -142,8 +142,8 @@ fn wrong_copies_of_parquet_files_say_what_is_wrong() {
             "There is nothing to resume",
         ),
         (
-            "ks.t TO '/t.parquet' WITH RESUME = true",
-            "COPY TO cannot continue a Parquet or Arrow file",
+            "ks.t TO '/t.arrow' WITH RESUME = true",
+            "COPY TO cannot continue an Arrow file",
         ),
         ("ks.t FROM '/t.arrow'", "CSV and Parquet, not Arrow"),
         ("ks.t TO STDOUT WITH FORMAT = parquet", "writes CSV only"),

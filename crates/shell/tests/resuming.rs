@@ -317,3 +317,62 @@ fn an_import_of_a_parquet_file_goes_on_at_the_first_row_that_is_not_known_to_be_
     assert_eq!(bench.read("/rows.err"), "100000,large\n");
     assert!(!bench.has(progress), "the import is complete");
 }
+
+#[cfg(feature = "columnar")]
+fn rows_of(bench: &Bench, path: &str) -> Vec<Vec<ilion_columnar::Cell>> {
+    let file = bench.env.open_read(Path::new(path)).unwrap();
+    let columns = [
+        ("k", ilion_types::CqlType::BigInt),
+        ("v", ilion_types::CqlType::Text),
+    ];
+    let columns = columns.map(|(name, cql_type)| (name.to_owned(), cql_type));
+    let opened = ilion_columnar::RowReader::open(file).unwrap();
+    let mut reader = opened.read(columns.to_vec(), 0).unwrap();
+    let mut rows = Vec::new();
+    while let Some(page) = reader.next_rows().unwrap() {
+        rows.extend(page);
+    }
+    rows
+}
+
+#[cfg(feature = "columnar")]
+#[test]
+fn an_export_to_a_parquet_file_goes_on_behind_its_last_row_group() {
+    let mut bench = Bench::new();
+    let rows: String = (0..120_000).map(|key| format!("{key},text {key}\n")).collect();
+    bench.write(SOURCE, &rows);
+    bench.run(IMPORT);
+    let export = "COPY ks.t TO '/out.parquet' WITH PAGESIZE = 3000";
+    let resume = format!("{export} AND RESUME = true");
+    bench.run(export);
+    let whole = rows_of(&bench, "/out.parquet");
+    assert_eq!(whole.len(), 120_000);
+
+    // A row group takes 100000 rows at most, and 33 pages are that many.
+    let said = bench.run_until(38, export);
+    assert!(
+        said.contains("RESUME = true continues behind row 99000."),
+        "{said}"
+    );
+    let said = bench.run_until(1, &resume);
+    assert!(
+        said.contains("RESUME = true continues behind row 99000."),
+        "{said}"
+    );
+    let said = bench.run(&resume);
+    assert!(said.contains("21000 rows exported"), "{said}");
+    assert!(rows_of(&bench, "/out.parquet") == whole, "as without a break");
+    assert!(!bench.has("/out.parquet.progress"), "the export is complete");
+
+    bench.run_until(38, export);
+    let said = bench.run(&format!("{resume} AND FORMAT = csv"));
+    assert!(said.contains("its FORMAT is 'parquet', not 'csv'"), "{said}");
+    let progress = bench.read("/out.parquet.progress");
+    let (before, footer) = progress.split_once("\"footer\":\"").unwrap();
+    bench.write(
+        "/out.parquet.progress",
+        &format!("{before}\"footer\":\"00{footer}"),
+    );
+    let said = bench.run(&resume);
+    assert!(said.contains("The file is not complete"), "{said}");
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ilion_columnar::{FileKind, Opened, RowReader, RowWriter};
 use ilion_env::ReadFile;
 use ilion_protocol::{ColumnSpec, Rows};
+use ilion_types::CqlType;
 
 use super::{FileCell, Kind};
 
@@ -29,16 +30,21 @@ impl PageWriter {
     /// # Errors
     /// The file cannot have such columns.
     pub fn new(kind: Kind, columns: &[ColumnSpec]) -> Result<Self, String> {
-        let columns: Vec<_> = columns
-            .iter()
-            .map(|column| (&*column.name, &column.cql_type))
-            .collect();
         let kind = match kind {
             Kind::Parquet => FileKind::Parquet,
             Kind::Arrow => FileKind::Arrow,
         };
-        let writer = RowWriter::new(kind, &columns).map_err(|error| error.to_string())?;
-        Ok(Self(writer))
+        let writer = RowWriter::new(kind, &typed(columns));
+        writer.map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Continues a Parquet file of this size with these columns, behind rows whose footer is this one.
+    ///
+    /// # Errors
+    /// The footer is damaged, or does not fit the size or the columns.
+    pub fn resume(columns: &[ColumnSpec], size_bytes: u64, footer: &[u8]) -> Result<Self, String> {
+        let writer = RowWriter::resume(&typed(columns), size_bytes, footer);
+        writer.map(Self).map_err(|error| error.to_string())
     }
 
     /// Adds a page; returns the next bytes of the file.
@@ -50,6 +56,14 @@ impl PageWriter {
         self.0.write(&rows).map_err(|error| error.to_string())
     }
 
+    /// What would complete the file behind the bytes so far; `None` if it cannot be continued there.
+    ///
+    /// # Errors
+    /// The file is larger than its format allows.
+    pub fn footer(&self) -> Result<Option<Vec<u8>>, String> {
+        self.0.footer().map_err(|error| error.to_string())
+    }
+
     /// The last bytes of the file.
     ///
     /// # Errors
@@ -57,6 +71,11 @@ impl PageWriter {
     pub fn finish(self) -> Result<Vec<u8>, String> {
         self.0.finish().map_err(|error| error.to_string())
     }
+}
+
+fn typed(columns: &[ColumnSpec]) -> Vec<(&str, &CqlType)> {
+    let columns = columns.iter();
+    columns.map(|column| (&*column.name, &column.cql_type)).collect()
 }
 
 /// The rows of a Parquet file.

@@ -30,6 +30,22 @@ impl PageWriter {
         Err(MISSING.to_owned())
     }
 
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn resume(_columns: &[ColumnSpec], _size_bytes: u64, _footer: &[u8]) -> Result<Self, String> {
+        Err(MISSING.to_owned())
+    }
+
+    /// Is never called.
+    ///
+    /// # Errors
+    /// None.
+    pub fn footer(&self) -> Result<Option<Vec<u8>>, String> {
+        match *self {}
+    }
+
     /// Is never called.
     ///
     /// # Errors

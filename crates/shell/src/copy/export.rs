@@ -9,16 +9,16 @@ use ilion_protocol::Rows;
 use ilion_tools::Bar;
 use ilion_types::hex;
 
-use crate::columnar::{Kind, PageWriter};
-use crate::copy::options::Options;
+use crate::copy::export_encoder::Encoder;
+use crate::copy::options::{FileFormat, Options};
 use crate::copy::progress::ProgressFile;
-use crate::copy::{Named, field, seconds};
+use crate::copy::{Named, seconds};
 use crate::error_text::print_failure;
 use crate::session::{Body, How};
 use crate::shell::Shell;
 
 /// Called with each page, and where the next page begins.
-type Take<'t, S, P> = dyn FnMut(&mut S, &P, &Next) -> Result<(), String> + 't;
+type Take<'t, S> = dyn FnMut(&mut S, &Rows, &Next) -> Result<(), String> + 't;
 
 /// The place between two pages.
 #[derive(Clone, Default)]
@@ -37,52 +37,100 @@ struct ExportAt {
     rows: u64,
     /// In hexadecimal digits.
     paging_state: String,
+    /// What would complete the file there, of a Parquet file; in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    footer: String,
+}
+
+/// An export that is resumed.
+struct Begun {
+    at: ExportAt,
+    next: Next,
+    footer: Vec<u8>,
 }
 
 impl Shell<'_> {
-    pub(super) fn export_to_file(&mut self, path: &Path, named: &Named, options: &Options) -> io::Result<()> {
+    pub(super) fn export_to_file(
+        &mut self,
+        path: &Path,
+        named: &Named,
+        options: &Options,
+        format: FileFormat,
+    ) -> io::Result<()> {
         let started = self.env.monotonic_nanos();
         let mut terms = options.terms();
+        terms.insert("FORMAT".to_owned(), format.name().to_owned());
         terms.insert("file".to_owned(), path.display().to_string());
         terms.insert("statement".to_owned(), select(named));
         let mut progress = ProgressFile::new(self.env.clone(), progress_path(path), terms);
-        let begun = match begin_export(&progress, options) {
+        let begun = format.check().and_then(|()| begin_export(&progress, options));
+        let begun = match begun {
             Ok(begun) => begun,
             Err(problem) => return self.complain(&problem),
         };
         let file = match &begun {
-            Some((at, _)) => open_again(&*self.env, path, at.file_bytes),
+            Some(Begun { at, .. }) => open_again(&*self.env, path, at.file_bytes),
             None => create(&*self.env, path),
         };
         let mut file = match file {
             Ok(file) => file,
             Err(problem) => return self.complain(&problem),
         };
-        match &begun {
-            Some((at, _)) => self.output.say(&format!("Resuming behind row {}.", at.rows))?,
-            None => self.begin_anew(&progress)?,
-        }
-        let (mut at, next) = begun.unwrap_or_default();
-        let before = at.rows;
-        let bar = Bar::of_operations(&named.cql(), 0);
-        let exported = self.export(named, options, next, &mut |_, lines, next| {
-            bar.of(next.rows);
-            bar.at(next.rows);
-            file.append(lines).map_err(|error| error.to_string())?;
-            at.file_bytes += lines.len() as u64;
-            at.rows = next.rows;
-            // After the last page there is nothing to resume: `rows` and `paging_state` are always of the same place.
-            at.paging_state = next.paging_state.as_deref().map_or_else(String::new, hex::print);
-            if next.paging_state.is_some() && progress.is_due() {
-                file.sync().map_err(|error| error.to_string())?;
-                progress.save(&at);
+        let (mut encoder, mut at, next) = match begun {
+            Some(Begun { at, next, footer }) => {
+                self.output.say(&format!("Resuming behind row {}.", at.rows))?;
+                (Encoder::resume(format, options, at.file_bytes, footer), at, next)
             }
-            Ok(())
+            None => {
+                self.begin_anew(&progress)?;
+                (
+                    Encoder::new(format, options),
+                    ExportAt::default(),
+                    Next::default(),
+                )
+            }
+        };
+        let before = at.rows;
+        let head = match next.paging_state {
+            None => encoder.head(named),
+            Some(_) => Vec::new(),
+        };
+        let mut file_bytes = at.file_bytes + head.len() as u64;
+        let bar = Bar::of_operations(&named.cql(), 0);
+        let exported = file.append(&head).map_err(|error| error.to_string());
+        let exported = exported.and_then(|()| {
+            self.export_pages(named, options, next, &mut |_, rows, next| {
+                bar.of(next.rows);
+                bar.at(next.rows);
+                let bytes = encoder.page(rows)?;
+                file.append(&bytes).map_err(|error| error.to_string())?;
+                file_bytes += bytes.len() as u64;
+                // After the last page there is nothing to resume.
+                let Some(state) = &next.paging_state else {
+                    return Ok(());
+                };
+                if let Some(footer) = encoder.footer()? {
+                    at = ExportAt {
+                        file_bytes,
+                        rows: next.rows,
+                        paging_state: hex::print(state),
+                        footer: hex::print(&footer),
+                    };
+                    if progress.is_due() {
+                        file.sync().map_err(|error| error.to_string())?;
+                        progress.save(&at);
+                    }
+                }
+                Ok(())
+            })
         });
-        let exported =
-            exported.and_then(|count| file.sync().map(|()| count).map_err(|error| error.to_string()));
         drop(bar);
-        match exported {
+        let finished = exported.and_then(|count| {
+            let tail = encoder.finish()?;
+            let written = file.append(&tail).and_then(|()| file.sync());
+            written.map(|()| count).map_err(|error| error.to_string())
+        });
+        match finished {
             Err(problem) => {
                 self.complain(&format!("The file is not complete: {problem}"))?;
                 match at.paging_state.as_str() {
@@ -107,44 +155,6 @@ impl Shell<'_> {
         }
     }
 
-    /// Exports to a Parquet or Arrow file, which cannot be resumed.
-    pub(super) fn export_columnar(
-        &mut self,
-        path: &Path,
-        named: &Named,
-        options: &Options,
-        kind: Kind,
-    ) -> io::Result<()> {
-        let started = self.env.monotonic_nanos();
-        let file = crate::columnar::check().and_then(|()| create(&*self.env, path));
-        let mut file = match file {
-            Ok(file) => file,
-            Err(problem) => return self.complain(&problem),
-        };
-        let bar = Bar::of_operations(&named.cql(), 0);
-        let mut writer = None;
-        let exported = self.export_pages(named, options, Next::default(), &mut |_, rows, next| {
-            bar.of(next.rows);
-            bar.at(next.rows);
-            let columns = rows.metadata.columns.as_deref().unwrap_or_default();
-            let page = match &mut writer {
-                Some(writer) => PageWriter::page(writer, rows)?,
-                None => writer.insert(PageWriter::new(kind, columns)?).page(rows)?,
-            };
-            file.append(&page).map_err(|error| error.to_string())
-        });
-        drop(bar);
-        let finished = exported.and_then(|count| {
-            let tail = writer.map_or_else(|| Ok(Vec::new()), PageWriter::finish)?;
-            let written = file.append(&tail).and_then(|()| file.sync());
-            written.map(|()| count).map_err(|error| error.to_string())
-        });
-        match finished {
-            Err(problem) => self.complain(&format!("The file is not complete: {problem}")),
-            Ok(count) => self.tell_exported(count, self.env.monotonic_nanos() - started),
-        }
-    }
-
     /// Prints the last line of an export. Compat: the words of cqlsh.
     fn tell_exported(&mut self, count: u64, nanos: u64) -> io::Result<()> {
         let took = seconds(nanos);
@@ -152,10 +162,14 @@ impl Shell<'_> {
             .say(&format!("{count} rows exported to 1 files in {took}."))
     }
 
+    /// Exports as CSV.
     pub(super) fn export_to_output(&mut self, named: &Named, options: &Options) -> io::Result<()> {
-        let exported = self.export(named, options, Next::default(), &mut |shell, lines, _| {
-            let text = String::from_utf8_lossy(lines);
-            let written = shell.output.say_part(&text);
+        let mut encoder = Encoder::new(FileFormat::Csv, options);
+        let head = encoder.head(named);
+        self.output.say_part(&String::from_utf8_lossy(&head))?;
+        let exported = self.export_pages(named, options, Next::default(), &mut |shell, rows, _| {
+            let lines = encoder.page(rows)?;
+            let written = shell.output.say_part(&String::from_utf8_lossy(&lines));
             written.map_err(|error| error.to_string())
         });
         match exported {
@@ -164,31 +178,13 @@ impl Shell<'_> {
         }
     }
 
-    /// Reads all rows from a place on, as lines of CSV; returns the number of all rows up to the end.
-    fn export(
-        &mut self,
-        named: &Named,
-        options: &Options,
-        next: Next,
-        take: &mut Take<'_, Self, [u8]>,
-    ) -> Result<u64, String> {
-        if options.has_header && next.paging_state.is_none() {
-            let names = named.columns.iter().map(String::as_str);
-            let line = options.dialect.line(names);
-            take(self, line.as_bytes(), &next)?;
-        }
-        self.export_pages(named, options, next, &mut |shell, rows, next| {
-            take(shell, &lines_of(rows, options)?, next)
-        })
-    }
-
     /// Reads all rows from a place on, page by page; returns the number of all rows up to the end.
     fn export_pages(
         &mut self,
         named: &Named,
         options: &Options,
         mut next: Next,
-        take: &mut Take<'_, Self, Rows>,
+        take: &mut Take<'_, Self>,
     ) -> Result<u64, String> {
         let cql = select(named);
         let mut how = How {
@@ -227,18 +223,20 @@ fn progress_path(path: &Path) -> PathBuf {
 }
 
 /// How far an earlier export has come, if this one resumes it.
-fn begin_export(progress: &ProgressFile, options: &Options) -> Result<Option<(ExportAt, Next)>, String> {
+fn begin_export(progress: &ProgressFile, options: &Options) -> Result<Option<Begun>, String> {
     if !options.is_resumed {
         return Ok(None);
     }
     let at: ExportAt = progress.load()?;
     let state = hex::parse(&at.paging_state).filter(|state| !state.is_empty());
-    let state = state.ok_or("The progress file is damaged: copy again without RESUME.")?;
+    let (Some(state), Some(footer)) = (state, hex::parse(&at.footer)) else {
+        return Err("The progress file is damaged: copy again without RESUME.".to_owned());
+    };
     let next = Next {
         rows: at.rows,
         paging_state: Some(state.into()),
     };
-    Ok(Some((at, next)))
+    Ok(Some(Begun { at, next, footer }))
 }
 
 fn create(env: &dyn Env, path: &Path) -> Result<Box<dyn WriteFile>, String> {
@@ -259,22 +257,4 @@ fn open_again(env: &dyn Env, path: &Path, size_bytes: u64) -> Result<Box<dyn Wri
     let mut file = env.open_append(path).map_err(io)?;
     file.truncate(size_bytes).map_err(io)?;
     Ok(file)
-}
-
-fn lines_of(rows: &Rows, options: &Options) -> Result<Vec<u8>, String> {
-    let columns = rows.metadata.columns.as_deref().unwrap_or_default();
-    let mut lines = Vec::new();
-    for row in rows.rows() {
-        let mut fields = Vec::with_capacity(row.len());
-        for (cell, column) in row.iter().zip(columns) {
-            let field = cell.map_or_else(
-                || Ok(options.null.clone()),
-                |bytes| field::print(&column.cql_type, bytes),
-            );
-            fields.push(field.map_err(|error| format!("{}: {error}", column.name))?);
-        }
-        let line = options.dialect.line(fields.iter().map(String::as_str));
-        lines.extend_from_slice(line.as_bytes());
-    }
-    Ok(lines)
 }

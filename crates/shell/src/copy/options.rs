@@ -1,6 +1,6 @@
 //! [`Options`]: the options behind WITH.
 
-use crate::columnar::Kind;
+use crate::columnar::{self, Kind};
 use crate::copy::progress::Terms;
 use crate::csv::Dialect;
 
@@ -22,6 +22,26 @@ impl FileFormat {
             "arrow" => Self::Columnar(Kind::Arrow),
             _ => return None,
         })
+    }
+
+    /// The name of the format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Columnar(Kind::Parquet) => "parquet",
+            Self::Columnar(Kind::Arrow) => "arrow",
+        }
+    }
+
+    /// Whether the program has this format.
+    ///
+    /// # Errors
+    /// It was built without.
+    pub fn check(self) -> Result<(), String> {
+        match self {
+            Self::Csv => Ok(()),
+            Self::Columnar(_) => columnar::check(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Largest file that is read.
-const BYTES_MAX: u64 = 16 << 20;
+const BYTES_MAX: u64 = 256 << 20;
 const SAVE_NANOS: u64 = 1_000_000_000;
 
 /// What is copied and how, by option. Only a COPY for which all of this is the same can be resumed.

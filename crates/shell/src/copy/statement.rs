@@ -54,8 +54,8 @@ impl Copy {
             (End::ToStdout, _) => "COPY TO STDOUT writes CSV only.",
             (End::From(_), Kind::Arrow) => "COPY FROM reads CSV and Parquet, not Arrow.",
             _ if self.options.has_header => "HEADER is an option for CSV files.",
-            (End::To(_), _) if self.options.is_resumed => {
-                "COPY TO cannot continue a Parquet or Arrow file: copy again without RESUME."
+            (End::To(_), Kind::Arrow) if self.options.is_resumed => {
+                "COPY TO cannot continue an Arrow file: copy again without RESUME."
             }
             _ => return Ok(format),
         };
