@@ -164,8 +164,13 @@ def test_manifests_of_kubernetes_are_valid_and_their_settings_and_probes_work(tm
     password = tmp_path / "password"
     password.write_text(PASSWORD)
     [container] = parts["StatefulSet", "ilion"]["spec"]["template"]["spec"]["containers"]
-    [name] = [variable["name"] for variable in container["env"]]
-    node = packaged(tmp_path / "data", settings, init, {name: str(password)})
+    # What Kubernetes would fill in.
+    values = {"/run/secrets/ilion/password": str(password), "status.podIP": "127.0.0.1"}
+    variables = {}
+    for variable in container["env"]:
+        value = variable.get("value") or variable["valueFrom"]["fieldRef"]["fieldPath"]
+        variables[variable["name"]] = values[value]
+    node = packaged(tmp_path / "data", settings, init, variables)
     node.start()
     for probe, good in [("startupProbe", "alive"), ("livenessProbe", "alive"), ("readinessProbe", "ready")]:
         assert command(node, container[probe]["exec"]["command"]) == (0, f"{good}\n"), probe

@@ -17,7 +17,7 @@ use ilion_server::{
     ServerNode, ServerOptions, StartSignals, Starting, StopSignals, SuperuserChoice, check_exposure,
     reopen_log, start_logging,
 };
-use ilion_settings::{Authenticator, Loaded, SETTINGS, Settings};
+use ilion_settings::{Authenticator, Loaded, LogFormat, LogTarget, SETTINGS, Settings};
 
 use sd_notify::NotifyState;
 
@@ -112,7 +112,14 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
     let scheme = if is_door_encrypted { "https" } else { "http" };
     let page = format!("{scheme}://{}", door.address());
-    greet(&settings, &server, &page, log_path.as_deref());
+    // A program that reads a log of JSON objects has no use for other lines.
+    let logs_to_stderr = settings
+        .log_to
+        .targets()
+        .any(|target| target == LogTarget::Stderr);
+    if !(settings.log_format == LogFormat::Json && logs_to_stderr) {
+        greet(&settings, &server, &page, log_path.as_deref());
+    }
     tell_service_manager(&[NotifyState::Ready]);
     let signal = signals
         .wait(|| hang_up(&certificates))
