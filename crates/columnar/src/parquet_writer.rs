@@ -73,10 +73,10 @@ impl ParquetWriter {
         )?;
         let chunks = earlier.row_groups().iter().flat_map(RowGroupMetaData::columns);
         let ends = chunks.map(|chunk| {
-            let (offset, length) = chunk.byte_range();
-            offset.saturating_add(length)
+            let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            offset.saturating_add(chunk.compressed_size())
         });
-        if ends.max() != Some(size_bytes) {
+        if ends.max() != i64::try_from(size_bytes).ok() {
             return Err(unfit("the footer is of a file of another size"));
         }
         let buffer = Buffer {
