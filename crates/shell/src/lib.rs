@@ -14,7 +14,7 @@
 //! | `shell`, `answers` | executing scripts; executing a statement and printing its answer page by page |
 //! | `command`, `run_command`, `help` | the commands of the shell itself |
 //! | `describe` | answers to DESCRIBE |
-//! | `copy`, `csv` | COPY: CSV files |
+//! | `copy`, `csv` | COPY; records of CSV files |
 //! | `columnar` | Parquet and Arrow files, with the feature `columnar` |
 //! | `paths`, `quotes` | files that users name; quotes of CQL |
 //! | `output`, `format`, `table`, `columnize` | results as tables, lines, JSON or CSV; into a file or a terminal |
