@@ -112,12 +112,9 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
     let scheme = if is_door_encrypted { "https" } else { "http" };
     let page = format!("{scheme}://{}", door.address());
-    // A program that reads a log of JSON objects has no use for other lines.
-    let logs_to_stderr = settings
-        .log_to
-        .targets()
-        .any(|target| target == LogTarget::Stderr);
-    if !(settings.log_format == LogFormat::Json && logs_to_stderr) {
+    // What a container prints is its log, which a program reads if it consists of JSON objects.
+    let is_log = settings.log_to.targets().eq([LogTarget::Stderr]);
+    if !(is_log && settings.log_format == LogFormat::Json) {
         greet(&settings, &server, &page, log_path.as_deref());
     }
     tell_service_manager(&[NotifyState::Ready]);

@@ -599,6 +599,34 @@ fn nodetool_changes_compactions_and_groups_of_addresses_and_stops_the_node() {
 }
 
 #[test]
+fn a_log_of_json_objects_on_standard_error_is_all_that_is_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(BINARY)
+        .args(["serve", "--port", "0", "--admin-port", "0", "--data"])
+        .arg(directory.path())
+        .args(["--set", "log_to=stderr", "--set", "log_format=json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert!(log.any(|line| line.contains("\"message\":\"Startup complete\"")));
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(log.all(|line| line.starts_with("{\"timestamp\":")));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b""[..]));
+}
+
+#[test]
 fn a_hang_up_opens_the_log_file_again() {
     let directory = tempfile::tempdir().unwrap();
     let process = Process::start_with(directory.path(), &["--set", "log_format=json"]);
