@@ -65,7 +65,7 @@ impl ParquetWriter {
     pub fn resume(schema: SchemaRef, size_bytes: u64, footer: &[u8]) -> Result<Self, Error> {
         let unfit = |problem: &str| Error::Parquet(ParquetError::General(problem.to_owned()));
         let metadata = footer.get(..footer.len().saturating_sub(FOOTER_END_BYTES));
-        // All of it is written again.
+        // The default keeps only a part of the encoding statistics; the footer of the whole file needs them all.
         let options = ParquetMetaDataOptions::new().with_encoding_stats_as_mask(false);
         let earlier = ParquetMetaDataReader::decode_metadata_with_options(
             metadata.unwrap_or_default(),
@@ -88,7 +88,8 @@ impl ParquetWriter {
         if earlier.file_metadata().schema() != resumed.file.schema() {
             return Err(unfit("the footer is of a file with other columns"));
         }
-        // The library counts what it writes: with padding in place of what is there already, all offsets are those in the file.
+        // `ArrowWriter` takes the offset of a row group from the number of bytes that it has written. So it writes zeros in place of the bytes
+        // that are there already, and `Buffer` drops them.
         let padding = vec![0; PADDING_BYTES];
         let mut left = size_bytes.saturating_sub(resumed.writer.bytes_written() as u64);
         while left > 0 {

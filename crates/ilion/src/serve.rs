@@ -112,9 +112,9 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
     let scheme = if is_door_encrypted { "https" } else { "http" };
     let page = format!("{scheme}://{}", door.address());
-    // What a container prints is its log, which a program reads if it consists of JSON objects.
-    let is_log = settings.log_to.targets().eq([LogTarget::Stderr]);
-    if !(is_log && settings.log_format == LogFormat::Json) {
+    // Whoever collects the output of a container expects that each line is a JSON object.
+    let logs_to_stderr_only = settings.log_to.targets().eq([LogTarget::Stderr]);
+    if !(logs_to_stderr_only && settings.log_format == LogFormat::Json) {
         greet(&settings, &server, &page, log_path.as_deref());
     }
     tell_service_manager(&[NotifyState::Ready]);

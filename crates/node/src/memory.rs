@@ -44,8 +44,9 @@ fn limit_files(groups: &str) -> Vec<PathBuf> {
             continue;
         };
         let path = Path::new(path.trim_start_matches('/'));
-        let groups = path.ancestors().filter(|group| !group.as_os_str().is_empty());
-        files.extend(groups.map(|group| Path::new(root).join(group).join(name)));
+        // The root is there already.
+        let below_root = path.ancestors().filter(|group| !group.as_os_str().is_empty());
+        files.extend(below_root.map(|group| Path::new(root).join(group).join(name)));
     }
     files
 }

@@ -8,7 +8,7 @@ use ilion_protocol::{ColumnSpec, Value, Values, ValuesBuilder};
 use ilion_tools::Bar;
 
 use crate::copy::failures::{Failures, Report};
-use crate::copy::import_progress::{ImportProgress, Source, crc_of, has_changed, load};
+use crate::copy::import_progress::{Ended, ImportProgress, Source, crc_of, has_changed, load};
 use crate::copy::options::Options;
 use crate::copy::progress::ProgressFile;
 use crate::copy::{Named, field};
@@ -93,23 +93,24 @@ impl Shell<'_> {
                 return self.complain(&problem);
             }
         };
-        let is_complete = records.is_complete && outcome.is_ok();
-        if !is_complete {
-            records.progress.save(&mut records.report.failures);
-        }
         let Records {
             report,
             progress,
+            is_complete,
             end,
             bar,
             ..
         } = records;
         drop(bar);
-        let nanos = self.env.monotonic_nanos() - started;
-        self.tell_report(&report, end, outcome.err())?;
-        let line = progress.mark().place.line - 1;
-        self.end_import(&progress, is_complete, &format!("behind line {line}"))?;
-        self.tell_imported(report.written, nanos, options)
+        let ended = Ended {
+            report,
+            progress,
+            is_complete,
+            end,
+            failure: outcome.err(),
+        };
+        let place_of = |mark: Mark| format!("behind line {}", mark.place.line - 1);
+        self.end_import(ended, started, place_of, options)
     }
 }
 

@@ -10,7 +10,7 @@ use ilion_tools::Bar;
 use crate::columnar::{FileCell, ParquetFile};
 use crate::copy::failures::{Failures, Report};
 use crate::copy::import::insert;
-use crate::copy::import_progress::{ImportProgress, Source, load};
+use crate::copy::import_progress::{Ended, ImportProgress, Source, load};
 use crate::copy::options::Options;
 use crate::copy::{Named, field};
 use crate::error_text::print_failure;
@@ -114,23 +114,24 @@ impl Shell<'_> {
         let outcome = self
             .session
             .write_rows(&how, &named.packing(columns, options), &mut records);
-        let is_complete = records.is_complete && outcome.is_ok();
-        if !is_complete {
-            records.progress.save(&mut records.report.failures);
-        }
         let Records {
             report,
             progress,
+            is_complete,
             end,
             bar,
             ..
         } = records;
         drop(bar);
-        let nanos = self.env.monotonic_nanos() - started;
-        self.tell_report(&report, end, outcome.err())?;
-        let row = progress.mark().row;
-        self.end_import(&progress, is_complete, &format!("behind row {row}"))?;
-        self.tell_imported(report.written, nanos, options)
+        let ended = Ended {
+            report,
+            progress,
+            is_complete,
+            end,
+            failure: outcome.err(),
+        };
+        let place_of = |mark: Mark| format!("behind row {}", mark.row);
+        self.end_import(ended, started, place_of, options)
     }
 }
 

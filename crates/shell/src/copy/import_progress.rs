@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::copy::Named;
 use crate::copy::acknowledged::Acknowledged;
-use crate::copy::failures::Failures;
+use crate::copy::failures::{Failures, Report};
 use crate::copy::options::Options;
 use crate::copy::progress::ProgressFile;
+use crate::session::Failure;
 use crate::shell::Shell;
 
 /// Finished records between two looks at the clock.
@@ -80,6 +81,18 @@ pub(super) struct ImportProgress<Mark> {
     finished: u64,
 }
 
+/// An import that has ended.
+pub(super) struct Ended<Mark> {
+    pub report: Report,
+    pub progress: ImportProgress<Mark>,
+    /// True if no record is left.
+    pub is_complete: bool,
+    /// Why it ended before the file did.
+    pub end: Option<String>,
+    /// Why the session ended it.
+    pub failure: Option<Failure>,
+}
+
 /// The contents of the file.
 #[derive(Serialize, Deserialize)]
 struct ImportAt<Mark> {
@@ -120,19 +133,14 @@ impl<Mark: Copy + Serialize> ImportProgress<Mark> {
     }
 
     /// Saves the progress, after the failed records before it.
-    pub fn save(&mut self, failures: &mut Failures) {
+    fn save(&mut self, failures: &mut Failures) {
         match failures.sync() {
             Ok(()) => self.file.save(&ImportAt {
                 source: self.source.clone(),
-                mark: self.mark(),
+                mark: self.acknowledged.mark(),
             }),
             Err(problem) => self.file.fail(problem),
         }
-    }
-
-    /// All records before this place are finished.
-    pub fn mark(&self) -> Mark {
-        self.acknowledged.mark()
     }
 }
 
@@ -155,20 +163,34 @@ impl Shell<'_> {
         )
     }
 
-    /// Says where an import that has ended can be continued, or removes the progress file if it is complete.
-    pub(super) fn end_import<Mark>(
+    /// Prints what became of an import that has ended. Saves its progress, or removes the file if it is complete; `place_of` is a place in words.
+    pub(super) fn end_import<Mark: Copy + Serialize>(
         &mut self,
-        progress: &ImportProgress<Mark>,
-        is_complete: bool,
-        place: &str,
+        ended: Ended<Mark>,
+        started_nanos: u64,
+        place_of: impl Fn(Mark) -> String,
+        options: &Options,
     ) -> io::Result<()> {
+        let Ended {
+            mut report,
+            mut progress,
+            is_complete,
+            end,
+            failure,
+        } = ended;
+        let is_complete = is_complete && failure.is_none();
         if !is_complete {
-            return self.complain(&progress.file.advice(place));
+            progress.save(&mut report.failures);
         }
-        match progress.file.remove() {
-            Ok(()) => Ok(()),
-            Err(problem) => self.complain(&problem),
+        let nanos = self.env.monotonic_nanos() - started_nanos;
+        self.tell_report(&report, end, failure)?;
+        if !is_complete {
+            let place = place_of(progress.acknowledged.mark());
+            self.complain(&progress.file.advice(&place))?;
+        } else if let Err(problem) = progress.file.remove() {
+            self.complain(&problem)?;
         }
+        self.tell_imported(report.written, nanos, options)
     }
 }
 
