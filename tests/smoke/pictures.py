@@ -1,4 +1,4 @@
-"""Compares a page with a picture in the repository, `dashboard/NAME.png`, which REWRITE=1 writes anew.
+"""Compares a page with a picture in the repository, `dashboard/BROWSER/NAME.png`, which REWRITE=1 writes anew.
 
 Pictures are kept at a third of their size, in 8 tones of each colour: small, and blind to how a machine smooths letters. A page differs if
 more than a few cells of 4 by 4 points have another colour. The browser itself reads and compares the pictures.
@@ -14,15 +14,23 @@ TOLERANCE = 16
 # Share of the cells.
 DIFFERENT_MAX = 0.003
 
-# A screenshot, made smaller, as a PNG.
+# A screenshot, made smaller, as a PNG. Browsers smooth what they make smaller each in its own way, Firefox hardly: so each point is computed here.
 SHRINK = """async ([shot, scale]) => {
     const image = await createImageBitmap(await (await fetch(shot)).blob());
-    const canvas = new OffscreenCanvas(Math.ceil(image.width / scale), Math.ceil(image.height / scale));
+    const large = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    large.drawImage(image, 0, 0);
+    const from = large.getImageData(0, 0, image.width, image.height).data;
+    const canvas = new OffscreenCanvas(Math.floor(image.width / scale), Math.floor(image.height / scale));
     const pen = canvas.getContext("2d");
-    pen.imageSmoothingQuality = "high";
-    pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-    const points = pen.getImageData(0, 0, canvas.width, canvas.height);
-    for (let at = 0; at < points.data.length; at += 1) if (at % 4 < 3) points.data[at] = Math.round(points.data[at] / 36) * 36;
+    const points = pen.createImageData(canvas.width, canvas.height);
+    for (let y = 0; y < canvas.height; y += 1) for (let x = 0; x < canvas.width; x += 1) for (let part = 0; part < 4; part += 1) {
+        let sum = 0;
+        for (let row = y * scale; row < (y + 1) * scale; row += 1) for (let column = x * scale; column < (x + 1) * scale; column += 1) {
+            sum += from[4 * (row * image.width + column) + part];
+        }
+        const mean = sum / (scale * scale);
+        points.data[4 * (y * canvas.width + x) + part] = part < 3 ? Math.round(mean / 36) * 36 : mean;
+    }
     pen.putImageData(points, 0, 0);
     const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
     return btoa(bytes.reduce((text, byte) => text + String.fromCharCode(byte), ""));
@@ -63,14 +71,15 @@ class Album:
 
     def __init__(self, browser):
         self.page = browser.new_page()
+        self.directory = os.path.join(HERE, browser.browser_type.name)
         self.wrong = []
 
     def compare(self, page, name):
         """Notes a page that does not look like its picture."""
         found = base64.b64decode(self.page.evaluate(SHRINK, [url(page.screenshot(animations="disabled")), SCALE]))
-        path = os.path.join(HERE, f"{name}.png")
+        path = os.path.join(self.directory, f"{name}.png")
         if os.environ.get("REWRITE") == "1":
-            os.makedirs(HERE, exist_ok=True)
+            os.makedirs(self.directory, exist_ok=True)
             with open(path, "wb") as file:
                 file.write(found)
             return
