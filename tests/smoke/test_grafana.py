@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from http import HTTPStatus
 
 import pytest
 from cassandra import InvalidRequest
@@ -96,6 +97,9 @@ class Prometheus:
             with urllib.request.urlopen(url, timeout=10) as answer:
                 return json.load(answer)["data"]["result"]
         except urllib.error.HTTPError as error:
+            # It listens before it has read what it stored.
+            if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+                return None
             raise AssertionError(f"{query}: {error.read().decode()}") from error
         except OSError:
             assert self.process.poll() is None, self.log.read_text()
