@@ -56,8 +56,8 @@ def with_markers(page):
     page.get_by_label("customer", exact=True).wait_for()
 
 
-def wear(page, scheme):
-    """Light or dark: as the system's setting, and in Firefox, where Playwright cannot change that one, by the page's own button."""
+def use_scheme(page, scheme):
+    """Sets the page to light or dark: by the system's setting, or in Firefox, where Playwright cannot change that, by the page's own button."""
     if page.context.browser.browser_type.name == "chromium":
         page.emulate_media(color_scheme=scheme)
         return
@@ -76,7 +76,7 @@ def test_views_look_as_their_pictures(browser, served):
         for width in [1200, 400]:
             page.set_viewport_size({"width": width, "height": 900})
             for scheme in SCHEMES:
-                wear(page, scheme)
+                use_scheme(page, scheme)
                 album.compare(page, f"{name}-{width}-{scheme}")
 
     with opened(browser, served, answers=empty, timezone_id="UTC") as page:
