@@ -12,7 +12,8 @@
 //! | `field` | values to fields of CSV, and back |
 //! | `export`, `export_encoder`; `import`, `import_parquet` | COPY TO; COPY FROM |
 //! | `failures` | what became of the records of an import |
-//! | `progress`, `acknowledged`, `import_progress` | how far a COPY has come, so that it can be resumed |
+//! | `progress`, `acknowledged` | how far a COPY has come, so that it can be resumed |
+//! | `import_progress` | an import under way: what CSV and Parquet files share |
 
 mod acknowledged;
 mod export;

@@ -8,7 +8,7 @@ use ilion_protocol::{ColumnSpec, Value, Values, ValuesBuilder};
 use ilion_tools::Bar;
 
 use crate::copy::failures::{Failures, Report};
-use crate::copy::import_progress::{Ended, ImportProgress, Source, crc_of, has_changed, load};
+use crate::copy::import_progress::{Import, ImportProgress, Source, crc_of, has_changed, load};
 use crate::copy::options::Options;
 use crate::copy::progress::ProgressFile;
 use crate::copy::{Named, field};
@@ -70,12 +70,12 @@ impl Shell<'_> {
             record: Record::default(),
             options,
             columns: &columns[..named.columns.len().min(columns.len())],
-            bar,
             read: mark.read,
-            is_complete: false,
-            report: Report::new(Failures::new(self.env.clone(), named.error_file(options), "line")),
-            progress: ImportProgress::new(progress, source, mark),
-            end: None,
+            import: Import::new(
+                bar,
+                Report::new(Failures::new(self.env.clone(), named.error_file(options), "line")),
+                ImportProgress::new(progress, source, mark),
+            ),
         };
         let how = How {
             is_traced: false,
@@ -93,24 +93,8 @@ impl Shell<'_> {
                 return self.complain(&problem);
             }
         };
-        let Records {
-            report,
-            progress,
-            is_complete,
-            end,
-            bar,
-            ..
-        } = records;
-        drop(bar);
-        let ended = Ended {
-            report,
-            progress,
-            is_complete,
-            end,
-            failure: outcome.err(),
-        };
         let place_of = |mark: Mark| format!("behind line {}", mark.place.line - 1);
-        self.end_import(ended, started, place_of, options)
+        self.end_import(records.import, outcome.err(), started, place_of, options)
     }
 }
 
@@ -157,15 +141,9 @@ struct Records<'a> {
     record: Record,
     options: &'a Options,
     columns: &'a [ColumnSpec],
-    bar: Bar,
     /// Records that were read, without header and skipped ones.
     read: u64,
-    /// True if no record is left to import.
-    is_complete: bool,
-    report: Report,
-    progress: ImportProgress<Mark>,
-    /// Why the import ends before the file does.
-    end: Option<String>,
+    import: Import<Mark>,
 }
 
 impl Records<'_> {
@@ -186,7 +164,7 @@ impl Records<'_> {
         for _ in 0..self.options.skipped_rows {
             self.read_record()?;
         }
-        self.progress.begin_at(self.end_of_record());
+        self.import.progress.begin_at(self.end_of_record());
         Ok(())
     }
 
@@ -203,10 +181,6 @@ impl Records<'_> {
             place: self.reader.place(),
             read: self.read,
         }
-    }
-
-    fn finish(&mut self, number: u64) {
-        self.progress.finish(number, &mut self.report.failures);
     }
 
     /// The values of the record that was read last.
@@ -235,33 +209,17 @@ impl Records<'_> {
 impl RowFeed for Records<'_> {
     fn next(&mut self) -> Option<WriteRow> {
         loop {
-            if self.end.is_some() {
+            if !self.import.may_take(self.read, self.options) {
                 return None;
             }
-            if self.options.rows_max.is_some_and(|most| self.read >= most) {
-                self.is_complete = true;
-                return None;
-            }
-            self.end = self.report.too_many(self.options);
-            if self.end.is_some() {
-                return None;
-            }
-            match self.read_record() {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.is_complete = true;
-                    return None;
-                }
-                Err(error) => {
-                    self.end = Some(format!("The file cannot be read: {error}"));
-                    return None;
-                }
-            }
+            let read = self.read_record();
+            self.import
+                .note_read(read.map(|is_there| is_there.then_some(())))?;
             self.read += 1;
             if self.read.is_multiple_of(BAR_STRIDE) {
-                self.bar.at(self.reader.place().offset);
+                self.import.bar.at(self.reader.place().offset);
             }
-            let number = self.progress.take(self.end_of_record());
+            let number = self.import.progress.take(self.end_of_record());
             let Record { source, line, .. } = &self.record;
             match self.values() {
                 Ok(values) => {
@@ -273,8 +231,8 @@ impl RowFeed for Records<'_> {
                     });
                 }
                 Err(problem) => {
-                    self.report.failures.add(*line, source, &problem);
-                    self.finish(number);
+                    self.import.report.failures.add(*line, source, &problem);
+                    self.import.finish(number);
                 }
             }
         }
@@ -282,17 +240,17 @@ impl RowFeed for Records<'_> {
 
     fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>) {
         match outcome {
-            Ok(()) => self.report.written += 1,
+            Ok(()) => self.import.report.written += 1,
             Err(failure) => {
-                let failures = &mut self.report.failures;
+                let failures = &mut self.import.report.failures;
                 failures.add(row.line, &row.source, &print_failure(&failure));
             }
         }
-        self.finish(row.number);
+        self.import.finish(row.number);
     }
 
     fn lost(&mut self, _row: WriteRow) {
         // Not a failed row: resuming reads its record again.
-        self.report.lost += 1;
+        self.import.report.lost += 1;
     }
 }

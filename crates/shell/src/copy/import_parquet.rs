@@ -10,7 +10,7 @@ use ilion_tools::Bar;
 use crate::columnar::{FileCell, ParquetFile};
 use crate::copy::failures::{Failures, Report};
 use crate::copy::import::insert;
-use crate::copy::import_progress::{Ended, ImportProgress, Source, load};
+use crate::copy::import_progress::{Import, ImportProgress, Source, load};
 use crate::copy::options::Options;
 use crate::copy::{Named, field};
 use crate::error_text::print_failure;
@@ -100,12 +100,12 @@ impl Shell<'_> {
             page: Vec::new().into_iter(),
             options,
             columns,
-            bar,
             line: mark.row,
-            is_complete: false,
-            report: Report::new(Failures::new(self.env.clone(), named.error_file(options), "row")),
-            progress: ImportProgress::new(progress, source, mark),
-            end: None,
+            import: Import::new(
+                bar,
+                Report::new(Failures::new(self.env.clone(), named.error_file(options), "row")),
+                ImportProgress::new(progress, source, mark),
+            ),
         };
         let how = How {
             is_traced: false,
@@ -114,24 +114,8 @@ impl Shell<'_> {
         let outcome = self
             .session
             .write_rows(&how, &named.packing(columns, options), &mut records);
-        let Records {
-            report,
-            progress,
-            is_complete,
-            end,
-            bar,
-            ..
-        } = records;
-        drop(bar);
-        let ended = Ended {
-            report,
-            progress,
-            is_complete,
-            end,
-            failure: outcome.err(),
-        };
         let place_of = |mark: Mark| format!("behind row {}", mark.row);
-        self.end_import(ended, started, place_of, options)
+        self.end_import(records.import, outcome.err(), started, place_of, options)
     }
 }
 
@@ -142,15 +126,9 @@ struct Records<'a> {
     page: vec::IntoIter<Vec<FileCell>>,
     options: &'a Options,
     columns: &'a [ColumnSpec],
-    bar: Bar,
     /// Rows that were taken, skipped ones included.
     line: u64,
-    /// True if no row is left to import.
-    is_complete: bool,
-    report: Report,
-    progress: ImportProgress<Mark>,
-    /// Why the import ends before the file does.
-    end: Option<String>,
+    import: Import<Mark>,
 }
 
 impl Records<'_> {
@@ -160,22 +138,9 @@ impl Records<'_> {
                 self.line += 1;
                 return Some(row);
             }
-            match self.rows.next_rows() {
-                Ok(Some(rows)) => self.page = rows.into_iter(),
-                Ok(None) => {
-                    self.is_complete = true;
-                    return None;
-                }
-                Err(problem) => {
-                    self.end = Some(format!("The file cannot be read: {problem}"));
-                    return None;
-                }
-            }
+            let page = self.import.note_read(self.rows.next_rows())?;
+            self.page = page.into_iter();
         }
-    }
-
-    fn finish(&mut self, number: u64) {
-        self.progress.finish(number, &mut self.report.failures);
     }
 
     fn fail(&mut self, row: WriteRow, problem: &str) {
@@ -185,7 +150,7 @@ impl Records<'_> {
         };
         let cells: Vec<FileCell> = row.values.iter().map(cell).collect();
         let source = self.source(&cells);
-        self.report.failures.add(row.line, &source, problem);
+        self.import.report.failures.add(row.line, &source, problem);
     }
 
     /// The values of a row. Fails with the first problem of one of them.
@@ -217,27 +182,19 @@ impl RowFeed for Records<'_> {
     fn next(&mut self) -> Option<WriteRow> {
         loop {
             let taken = self.line.saturating_sub(self.options.skipped_rows);
-            if self.end.is_some() {
-                return None;
-            }
-            if self.options.rows_max.is_some_and(|most| taken >= most) {
-                self.is_complete = true;
-                return None;
-            }
-            self.end = self.report.too_many(self.options);
-            if self.end.is_some() {
+            if !self.import.may_take(taken, self.options) {
                 return None;
             }
             let row = self.next_row()?;
             if self.line.is_multiple_of(BAR_STRIDE) {
-                self.bar.at(self.line);
+                self.import.bar.at(self.line);
             }
-            let number = self.progress.take(Mark { row: self.line });
+            let number = self.import.progress.take(Mark { row: self.line });
             match self.values(&row) {
                 Err(problem) => {
                     let source = self.source(&row);
-                    self.report.failures.add(self.line, &source, &problem);
-                    self.finish(number);
+                    self.import.report.failures.add(self.line, &source, &problem);
+                    self.import.finish(number);
                 }
                 Ok(values) => {
                     return Some(WriteRow {
@@ -254,14 +211,14 @@ impl RowFeed for Records<'_> {
     fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>) {
         let number = row.number;
         match outcome {
-            Ok(()) => self.report.written += 1,
+            Ok(()) => self.import.report.written += 1,
             Err(failure) => self.fail(row, &print_failure(&failure)),
         }
-        self.finish(number);
+        self.import.finish(number);
     }
 
     fn lost(&mut self, _row: WriteRow) {
         // Not a failed row: resuming reads it again.
-        self.report.lost += 1;
+        self.import.report.lost += 1;
     }
 }

@@ -1,10 +1,11 @@
-//! [`ImportProgress`]: how far a COPY FROM has come, and the file that says so.
+//! [`Import`]: a COPY FROM that is under way, whatever its file is. [`ImportProgress`]: how far it has come, and the file that says so.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ilion_codec::crc32_extend;
 use ilion_env::ReadFile;
+use ilion_tools::Bar;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -81,16 +82,15 @@ pub(super) struct ImportProgress<Mark> {
     finished: u64,
 }
 
-/// An import that has ended.
-pub(super) struct Ended<Mark> {
+/// An import that is under way: what it has in common with those of other kinds of files.
+pub(super) struct Import<Mark> {
+    pub bar: Bar,
     pub report: Report,
     pub progress: ImportProgress<Mark>,
     /// True if no record is left.
-    pub is_complete: bool,
-    /// Why it ended before the file did.
-    pub end: Option<String>,
-    /// Why the session ended it.
-    pub failure: Option<Failure>,
+    is_complete: bool,
+    /// Why it ends before the file does.
+    end: Option<String>,
 }
 
 /// The contents of the file.
@@ -123,8 +123,7 @@ impl<Mark: Copy + Serialize> ImportProgress<Mark> {
         self.acknowledged.take(end)
     }
 
-    /// Marks a record as finished. Saves the progress once a second.
-    pub fn finish(&mut self, number: u64, failures: &mut Failures) {
+    fn finish(&mut self, number: u64, failures: &mut Failures) {
         self.acknowledged.finish(number);
         self.finished += 1;
         if self.finished.is_multiple_of(SAVE_STRIDE) && self.file.is_due() {
@@ -141,6 +140,46 @@ impl<Mark: Copy + Serialize> ImportProgress<Mark> {
             }),
             Err(problem) => self.file.fail(problem),
         }
+    }
+}
+
+impl<Mark: Copy + Serialize> Import<Mark> {
+    pub fn new(bar: Bar, report: Report, progress: ImportProgress<Mark>) -> Self {
+        Self {
+            bar,
+            report,
+            progress,
+            is_complete: false,
+            end: None,
+        }
+    }
+
+    /// True if the options let it take another record, after this many.
+    pub fn may_take(&mut self, taken: u64, options: &Options) -> bool {
+        if self.end.is_some() {
+            return false;
+        }
+        if options.rows_max.is_some_and(|most| taken >= most) {
+            self.is_complete = true;
+            return false;
+        }
+        self.end = self.report.too_many(options);
+        self.end.is_none()
+    }
+
+    /// Notes what the file has next: a record, or `None` at its end. Returns the record.
+    pub fn note_read<T>(&mut self, read: Result<Option<T>, String>) -> Option<T> {
+        match read {
+            Ok(Some(record)) => return Some(record),
+            Ok(None) => self.is_complete = true,
+            Err(problem) => self.end = Some(format!("The file cannot be read: {problem}")),
+        }
+        None
+    }
+
+    /// Marks a record as finished. Saves the progress once a second.
+    pub fn finish(&mut self, number: u64) {
+        self.progress.finish(number, &mut self.report.failures);
     }
 }
 
@@ -163,21 +202,24 @@ impl Shell<'_> {
         )
     }
 
-    /// Prints what became of an import that has ended. Saves its progress, or removes the file if it is complete; `place_of` is a place in words.
+    /// Ends an import, whose session failed if there is a failure, and prints what became of it. Saves its progress, or removes the file if it
+    /// is complete; `place_of` is a place in words.
     pub(super) fn end_import<Mark: Copy + Serialize>(
         &mut self,
-        ended: Ended<Mark>,
+        import: Import<Mark>,
+        failure: Option<Failure>,
         started_nanos: u64,
         place_of: impl Fn(Mark) -> String,
         options: &Options,
     ) -> io::Result<()> {
-        let Ended {
+        let Import {
+            bar,
             mut report,
             mut progress,
             is_complete,
             end,
-            failure,
-        } = ended;
+        } = import;
+        drop(bar);
         let is_complete = is_complete && failure.is_none();
         if !is_complete {
             progress.save(&mut report.failures);
