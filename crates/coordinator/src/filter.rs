@@ -17,7 +17,7 @@ use ilion_schema::{ColumnId, TableSchema};
 
 use crate::fields::{Input, encode_list, encode_option};
 
-/// A [`ClusteringFilter`] for another process.
+/// A [`ClusteringFilter`] for another process. It does not select the liveness of rows, which only materialized views need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFilter {
     slices: Vec<Slice>,
@@ -76,6 +76,7 @@ impl NamedFilter {
                 };
                 Arc::from_iter(elements.iter().filter_map(wanted))
             }),
+            liveness: false,
         })
     }
 

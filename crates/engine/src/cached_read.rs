@@ -80,7 +80,12 @@ impl Shared {
         rows_max: u32,
     ) -> Result<Option<Arc<CachedPartition>>, ReadError> {
         let ticket = self.row_cache.ticket(table.id, &key.key);
-        let mut cursor = store.read_partition(table, key, &ClusteringFilter::all(), self.now_secs())?;
+        // Cells may expire while the partition is cached; then the liveness decides.
+        let whole = ClusteringFilter {
+            liveness: true,
+            ..ClusteringFilter::all()
+        };
+        let mut cursor = store.read_partition(table, key, &whole, self.now_secs())?;
         let bytes_max = self.row_cache.entry_bytes_max();
         let Some(read) = CachedPartition::read(&mut *cursor, rows_max, bytes_max)? else {
             return Ok(None);

@@ -240,7 +240,7 @@ impl PointRead<'_> {
             let comparator = self.comparator.clone();
             Settling::new(self.table, comparator, &self.filter, wanted, now_secs)
         };
-        let in_short = self.filter.columns.is_some() && !self.table.has_strict_liveness;
+        let in_short = self.filter.columns.is_some() && !wanted.liveness;
         if in_short {
             let first = settling(wanted.clone());
             let settled = self.settle_with(view, sources, first, Unwanted::Newest, tally)?;

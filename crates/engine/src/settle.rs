@@ -8,6 +8,8 @@
 //! Unwanted columns are read only as far as they may show that the row lives ([`ilion_sstable::Unwanted::Newest`]). If that is not
 //! enough, everything is read again with the times of all cells, since one of them may live.
 //!
+//! If the liveness of rows is wanted, or alone decides whether a row lives (strict liveness, of views), it must be newer, too.
+//!
 //! Not used for counters, whose values add up over all sources, nor for columns of many cells.
 
 use std::sync::Arc;
@@ -28,6 +30,8 @@ pub(crate) struct Wanted {
     /// The wanted columns, all of them simple.
     statics: SmallVec<[ColumnId; 4]>,
     regulars: SmallVec<[ColumnId; 8]>,
+    /// True if the liveness of rows is wanted.
+    pub(crate) liveness: bool,
 }
 
 impl Wanted {
@@ -46,6 +50,7 @@ impl Wanted {
         let mut wanted = Self {
             statics: SmallVec::new(),
             regulars: SmallVec::new(),
+            liveness: filter.liveness || table.has_strict_liveness,
         };
         match &filter.columns {
             None => table
@@ -171,7 +176,9 @@ impl Settling {
             let row = slot.row.as_ref();
             slot.is_settled = slot.range.deletes(micros)
                 || row.is_some_and(|row| {
-                    row.deletion.deletes(micros) || is_settled(row, &columns.regulars, micros, now_secs)
+                    let has_liveness = !columns.liveness || row.liveness.timestamp_micros > micros;
+                    row.deletion.deletes(micros)
+                        || (has_liveness && is_settled(row, &columns.regulars, micros, now_secs))
                 });
             is_changed |= slot.is_settled;
         }
@@ -179,9 +186,9 @@ impl Settling {
             let left = self.slots.iter().filter(|slot| !slot.is_settled);
             self.filter = Arc::new(ClusteringFilter {
                 slices: left.map(|slot| slot.slice.clone()).collect(),
-                reversed: false,
                 columns: self.filter.columns.clone(),
                 elements: self.filter.elements.clone(),
+                ..*self.filter
             });
         }
         self.is_static_settled && self.filter.slices.is_empty()

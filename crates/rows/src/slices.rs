@@ -101,6 +101,8 @@ pub struct ClusteringFilter {
     pub columns: Option<Arc<[ColumnId]>>,
     /// Selected columns of which only some elements are wanted. A column here without paths is read for its timestamps and TTLs only.
     pub elements: Option<Arc<[WantedElements]>>,
+    /// True if the liveness of rows is selected. If not, it may be outdated or missing where a cell shows that the row is live.
+    pub liveness: bool,
 }
 
 /// The selected elements of a complex column; without paths, only the timestamps and TTLs of a column of any type.
@@ -120,6 +122,7 @@ impl ClusteringFilter {
             reversed: false,
             columns: None,
             elements: None,
+            liveness: false,
         }
     }
 

@@ -122,6 +122,7 @@ fn filter(dice: &mut Dice, table: &TableSchema) -> NamedFilter {
             });
             wanted.collect()
         }),
+        ..ClusteringFilter::all()
     };
     NamedFilter::of(&filter, table)
 }

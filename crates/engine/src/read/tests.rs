@@ -174,6 +174,7 @@ impl Case {
             filter.elements = self.elements();
         }
         filter.reversed = self.dice.one_in(2);
+        filter.liveness = self.dice.one_in(3);
         filter
     }
 
@@ -252,7 +253,9 @@ impl Case {
         };
         let wanted = |row: Row| {
             let mut row = projected(row, filter);
-            row.liveness = ilion_rows::Liveness::NONE;
+            if !filter.liveness {
+                row.liveness = ilion_rows::Liveness::NONE;
+            }
             row
         };
         let wants_static = self.table.statics().any(|column| filter.wants(column.id));

@@ -84,6 +84,7 @@ impl<'e> Scan<'e> {
             reversed: plan.is_reversed,
             columns: plan.columns.clone(),
             elements: wanted_elements(plan.element_keys, execution),
+            liveness: false,
         };
         let search = plan.restrictions.search_plan(plan.table, execution)?;
         let search = search.filter(|_| !clusterings.slices.is_empty());
@@ -375,9 +376,9 @@ impl<'e> Scan<'e> {
                 self.given_before = Some(given);
                 let rest = ClusteringFilter {
                     slices,
-                    reversed: self.clusterings.reversed,
                     columns: self.clusterings.columns.clone(),
                     elements: self.clusterings.elements.clone(),
+                    ..self.clusterings
                 };
                 store.read_partition(table, &key, &rest)
             }

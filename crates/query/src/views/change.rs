@@ -125,9 +125,10 @@ fn read(
     key: &DecoratedKey,
     slices: Vec<Slice>,
 ) -> Result<Option<Partition>, Error> {
+    // An entry lives as long as its row, so a view needs the liveness even of rows that have newer cells.
     let filter = ClusteringFilter {
         slices,
-        reversed: false,
+        liveness: true,
         ..ClusteringFilter::all()
     };
     let mut cursor = store

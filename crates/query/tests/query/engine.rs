@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_engine::{Engine, EngineOptions, IndexRepair};
+use ilion_engine::{CacheOptions, Engine, EngineOptions, IndexRepair};
 use ilion_env::MemEnv;
 use ilion_index::Storage;
 use ilion_schema::{TableId, is_system_keyspace};
@@ -34,6 +34,7 @@ impl EngineDisk {
         let mut options = EngineOptions::below(Path::new("/ilion"));
         options.memtable_shards = 2;
         options.is_compacting = false;
+        options.row_cache = CacheOptions::of(1 << 20);
         options.commit_log.segment_bytes = 256 << 10;
         let engine = Arc::new(Engine::open(self.env.shared(), options).unwrap());
         self.engine = Some(engine.clone());
@@ -66,6 +67,13 @@ impl EngineDisk {
     /// Bytes that readers got from the disk.
     pub fn bytes_served(&self) -> u64 {
         self.env.served().1
+    }
+
+    /// Number of reads that the row cache answered.
+    pub fn row_cache_hits(&self) -> u64 {
+        let caches = self.engine().facts().caches;
+        let rows = caches.iter().find(|facts| facts.name == "rows");
+        rows.expect("there is a row cache").hits
     }
 
     fn compact(&self) {

@@ -46,6 +46,7 @@ mod plain_aggregates;
 mod print;
 mod processor;
 mod read_timeouts;
+mod row_cache;
 mod session;
 mod slow_changes;
 mod store;

@@ -115,7 +115,7 @@ impl Case {
                     slices: vec![Slice::exactly(&row.clustering)],
                     reversed,
                     columns: Some([column].into()),
-                    elements: None,
+                    ..ClusteringFilter::all()
                 });
                 let mut cursor = sstable
                     .partition(&self.table, &partition.head.key, &filter)
