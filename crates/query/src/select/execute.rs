@@ -76,6 +76,12 @@ impl SelectPlan {
         if self.group_by.is_some() || self.is_aggregate() {
             self.warn_of_aggregation(execution);
         }
+        if self.order.is_sorting() && page.size.is_some() && self.is_paged(execution)? {
+            return Err(Error::invalid(
+                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
+                     remove the ORDER BY or the IN and sort client side, or disable paging for this query",
+            ));
+        }
         let (out, position) = match &self.group_by {
             Some(group_by) => self.groups(group_by, &page, execution)?,
             None if self.is_aggregate() => (self.aggregate(execution)?, None),
@@ -102,12 +108,6 @@ impl SelectPlan {
         if let Some(size) = size.filter(|_| !ilion_schema::is_system_keyspace(&self.table.keyspace)) {
             check_page(size, &self.table.name, execution)?;
         }
-        if self.order.is_sorting() && size.is_some() {
-            return Err(Error::invalid(
-                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
-                     remove the ORDER BY or the IN and sort client side, or disable paging for this query",
-            ));
-        }
         let state = execution.options.paging_state.as_ref();
         let resume = state
             .map(|state| PagePosition::decode(state, &self.table))
@@ -119,6 +119,15 @@ impl SelectPlan {
             bytes_max: size.and(Some(bytes_max)).filter(|bytes_max| *bytes_max > 0),
             resume,
         })
+    }
+
+    /// True if a SELECT with a page size is paged.
+    ///
+    /// Compat: `SelectStatement.execute`. Rows are not paged if WHERE is never true, as with `c > 2 AND c < 1`.
+    fn is_paged(&self, execution: &Execution<'_>) -> Result<bool, Error> {
+        let is_never_true = self.restrictions.slices(execution)?.is_empty()
+            || self.restrictions.partition_keys(execution)?.is_empty();
+        Ok(!is_never_true || self.is_aggregate() || self.group_by.is_some())
     }
 
     fn warn_of_aggregation(&self, execution: &Execution<'_>) {
