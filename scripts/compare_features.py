@@ -39,8 +39,30 @@ class Features(Table):
         return self.partition + self.clustering + self.static + self.regular
 
     def statement(self):
-        kinds = [self.insert, self.update, self.delete, self.read, self.batch, self.json]
-        return self.chance.choices(kinds, [40, 40, 25, 90, 10, 8])[0]()
+        kinds = [self.insert, self.update, self.delete, self.read, self.batch, self.json, self.several]
+        return self.chance.choices(kinds, [40, 40, 25, 90, 10, 8, 15])[0]()
+
+    def several(self):
+        """A write to several rows or partitions."""
+        chance = self.chance
+        fixed = "".join(f"{column.name} = {value} AND " for column, value in zip(self.partition[:-1], chance.choice(self.keys)))
+        keys = f"{fixed}{self.partition[-1].name} IN ({', '.join(chance.choice(self.keys)[-1] for _ in range(2))})"
+        if not self.clustering or chance.random() < 0.3:
+            return f"DELETE FROM {self.place} {self.using(False)} WHERE {chance.choice([keys, self.key()])}{self.clustering_where()}"
+        rows = [chance.choice(self.rows) for _ in range(3)]
+        group = ", ".join("(" + ", ".join(row) + ")" for row in rows)
+        row = " AND ".join(f"{column.name} = {value}" for column, value in list(zip(self.clustering, rows[0]))[:-1])
+        one_in = f"{row + ' AND ' if row else ''}{self.clustering[-1].name} IN ({rows[0][-1]}, {rows[1][-1]})"
+        tuple_in = "(" + ", ".join(column.name for column in self.clustering) + f") IN ({group})"
+        where = f"{chance.choice([keys, self.key()])} AND {chance.choice([one_in, tuple_in])}"
+        what = chance.choice(self.regular)
+        return chance.choice(
+            [
+                f"UPDATE {self.place} {self.using()} SET {what.change()} WHERE {where}",
+                f"DELETE FROM {self.place} {self.using(False)} WHERE {where}",
+                f"DELETE {what.name} FROM {self.place} {self.using(False)} WHERE {where}",
+            ]
+        )
 
     def write(self):
         return self.chance.choice([self.insert, self.update, self.delete])()
@@ -169,7 +191,24 @@ class Features(Table):
 
 
 class Plain(Features):
-    """A table without more."""
+    """A table whose columns are dropped, and added again."""
+
+    def __init__(self, chance, number):
+        super().__init__(chance, number)
+        self.dropped = []
+
+    def statement(self):
+        if self.chance.random() < 0.98:
+            return super().statement()
+        if self.dropped and self.chance.random() < 0.6:
+            column = self.dropped.pop()
+            self.regular.append(column)
+            return f"ALTER TABLE {self.place} ADD {column.name} {column.type}"
+        if len(self.regular) < 2:
+            return super().statement()
+        column = self.regular.pop(self.chance.randrange(len(self.regular)))
+        self.dropped.append(column)
+        return f"ALTER TABLE {self.place} DROP {column.name}"
 
 
 class Indexed(Features):

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_schema::TableSchema;
 
-use crate::{Bound, DecoratedKey, DeletionTime, Row};
+use crate::{Bound, Data, DecoratedKey, DeletionTime, Row};
 
 /// A change to one partition.
 #[derive(Clone, Debug)]
@@ -41,4 +41,41 @@ pub struct RangeTombstone {
     pub end: Bound,
     /// The deletion.
     pub deletion: DeletionTime,
+}
+
+impl Mutation {
+    /// Removes cells that are not newer than the drop of their column, if a column of that name was added again. Files and the commit log
+    /// have the names of columns, so such cells are removed when they are read from there.
+    pub fn remove_dropped(&mut self) {
+        let table = &self.table;
+        if table.dropped.is_empty() {
+            return;
+        }
+        let update = &mut self.update;
+        for row in update.rows.iter_mut().chain(&mut update.static_row) {
+            row.columns.retain_mut(|entry| {
+                let column = table.column(entry.column);
+                let dropped = column.and_then(|column| table.dropped.get(&column.name));
+                dropped.is_none_or(|dropped| entry.data.keep_newer(dropped.dropped_micros))
+            });
+        }
+        update.rows.retain(|row| !row.is_empty());
+        update.static_row.take_if(|row| row.is_empty());
+    }
+}
+
+impl Data {
+    /// Removes what is not newer than `micros`. Returns true if something is left.
+    fn keep_newer(&mut self, micros: i64) -> bool {
+        match self {
+            Self::Simple(cell) => cell.timestamp_micros > micros,
+            Self::Complex(complex) => {
+                if complex.deletion.marked_at_micros <= micros {
+                    complex.deletion = DeletionTime::LIVE;
+                }
+                complex.cells.retain(|(_, cell)| cell.timestamp_micros > micros);
+                !complex.deletion.is_live() || !complex.cells.is_empty()
+            }
+        }
+    }
 }

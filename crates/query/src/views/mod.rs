@@ -208,16 +208,18 @@ impl KeepViews for Arc<Views> {
     }
 }
 
-/// Applies mutations together with the updates of views that follow from them.
+/// Applies mutations together with the updates of views that follow from them. Cells that a dropped column hides are not written, so that
+/// clients never see them; after a flush or a restart they would be gone.
 ///
 /// # Errors
 /// If it fails, nothing was applied.
 pub(crate) fn apply(
     execution: &Execution<'_>,
-    mutations: Vec<Mutation>,
+    mut mutations: Vec<Mutation>,
     locked: &[(TableId, DecoratedKey)],
     write_type: WriteType,
 ) -> Result<Option<Awaited>, Error> {
+    mutations.iter_mut().for_each(Mutation::remove_dropped);
     match execution.views {
         Some(views) => views.apply(execution, mutations, locked, write_type),
         // Only Ilion's own statements have no views, for example those that store the progress of builds.

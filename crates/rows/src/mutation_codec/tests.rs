@@ -201,8 +201,14 @@ fn cells_older_than_a_drop_stay_dropped_when_the_name_is_used_again() {
         },
     );
     let again = again.build();
+    let age = [("age", "\0\0\0\x2A")];
     let cells_at = |micros| {
-        let record = encode(&insert(&before, &[("age", "\0\0\0\x2A")], micros));
+        let record = encode(&insert(&before, &age, micros));
+        // A mutation in memory has no other cells than one that was encoded.
+        let mut new = insert(&again, &age, micros);
+        let read_back = decode(&encode(&new), &again);
+        new.remove_dropped();
+        assert_eq!(new.update, read_back.update);
         decode(&record, &again).update.rows[0].columns.len()
     };
     assert_eq!(cells_at(10), 0);
