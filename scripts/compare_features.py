@@ -220,8 +220,8 @@ class Indexed(Features):
         for number, column in enumerate(self.columns):
             if column in self.partition and len(self.partition) == 1 or self.chance.random() < 0.4:
                 continue
-            # Cassandra 5.0 takes ranges of uuids from an index only if the order is descending.
-            if column.scalar == "uuid" and (column, "DESC") in zip(self.clustering, self.orders):
+            # With descending order, Cassandra 5.0 does not find empty texts, and allows ranges of uuids.
+            if (column, "DESC") in zip(self.clustering, self.orders):
                 continue
             target = column.name
             if column.form == "map":
@@ -418,10 +418,19 @@ def fails_in_cassandra(answers):
     return answer.get("error") in FAILURES or answer.get("message", "").startswith(REFUSED_BY_CASSANDRA)
 
 
+def refuses_without_values(answers):
+    """True if the first answer to a conditional write is `[applied] = false` alone, and the second has nulls behind it.
+
+    A Cassandra does not count rows without a row marker when only the static row is written.
+    """
+    rows = [answer.get("rows") for answer in answers]
+    return rows[0] == [[b"\0"]] and bool(rows[1]) and rows[1][0][0] == b"\0" and not any(rows[1][0][1:])
+
+
 def compare(servers, text, page):
     """Runs a statement on both. Returns the first answer, and 1 if they differ."""
     answers = [server.all_pages(text, FIRST_TIMESTAMP + 150, page) for server in servers]
-    if answers[0] == answers[1] or fails_in_cassandra(answers):
+    if answers[0] == answers[1] or fails_in_cassandra(answers) or refuses_without_values(answers):
         return answers[0], 0
     print(f"page {page}\n  {text}")
     for server, answer in zip(servers, answers):

@@ -122,8 +122,9 @@ fn decide(
     let request = Conditions::of(bound, &ClusteringComparator::of(table))?;
     let locked = [(table.id, key.clone())];
     let guard = execution.store.lock_partitions(&locked);
-    let columns = columns_to_read(bound, table);
-    let current = request.read(table, key, &columns, execution)?;
+    let mut current = request.read(table, key, execution)?;
+    let wanted = columns_to_read(bound, table);
+    current.keep_columns(|id| wanted.contains(&id));
     if !request.holds(&current)? {
         // Masks may call user-defined functions, which take time, so the lock is released first.
         drop(guard);
@@ -280,24 +281,17 @@ impl<'a> Conditions<'a> {
 
     /// Reads the rows with conditions. If only the static row has conditions, also reads the first row: it distinguishes a
     /// partition without static values from a missing partition.
-    ///
-    /// Compat: `CQL3CasRequest.readCommand`, `columnsToRead`. If only the static row is written, regular columns are not read, so a row
-    /// without a row marker does not count as the first row.
     fn read(
         &self,
         table: &Arc<TableSchema>,
         key: &DecoratedKey,
-        columns: &[ColumnId],
         execution: &Execution<'_>,
     ) -> Result<Current, Error> {
-        let (slices, limit) = match self.rows.is_empty() {
-            true => (vec![Slice::all()], 1),
-            false => {
-                let slices = self.rows.iter().map(|(clustering, _)| Slice::exactly(clustering));
-                (slices.collect(), usize::MAX)
-            }
-        };
-        Current::read_slices(table, key, slices, Some(columns), limit, execution)
+        if self.rows.is_empty() {
+            return Current::read_slices(table, key, vec![Slice::all()], 1, execution);
+        }
+        let slices = self.rows.iter().map(|(clustering, _)| Slice::exactly(clustering));
+        Current::read_slices(table, key, slices.collect(), usize::MAX, execution)
     }
 
     /// The newest timestamp in the rows without a condition that members write by their whole key. Rows that a range deletion covers
@@ -328,7 +322,7 @@ impl<'a> Conditions<'a> {
         others.sort_by(|a, b| comparator.compare(a, b));
         others.dedup_by(|a, b| comparator.compare(a, b).is_eq());
         let slices = others.into_iter().map(Slice::exactly).collect();
-        Ok(Current::read_slices(table, key, slices, None, usize::MAX, execution)?.newest_micros())
+        Ok(Current::read_slices(table, key, slices, usize::MAX, execution)?.newest_micros())
     }
 
     fn holds(&self, current: &Current) -> Result<bool, Error> {

@@ -54,16 +54,14 @@ impl Current {
             Rows::Each(clusterings) => clusterings.iter().map(Slice::exactly).collect(),
             Rows::Slices(slices) => slices.clone(),
         };
-        Self::read_slices(table, key, slices, None, usize::MAX, execution)
+        Self::read_slices(table, key, slices, usize::MAX, execution)
     }
 
-    /// Reads the static row and at most `limit` live rows within slices, which ascend and do not overlap. Other columns than `columns` are
-    /// dropped (`None` keeps all); a row is live if a kept column or its row marker is.
+    /// Reads the static row and at most `limit` live rows within slices, which ascend and do not overlap.
     pub(super) fn read_slices(
         table: &Arc<TableSchema>,
         key: &DecoratedKey,
         slices: Vec<Slice>,
-        columns: Option<&[ColumnId]>,
         limit: usize,
         execution: &Execution<'_>,
     ) -> Result<Self, Error> {
@@ -91,20 +89,14 @@ impl Current {
             .deletion
             .marked_at_micros
             .max(of_static.unwrap_or(NO_TIMESTAMP));
-        let live = |mut row: Row| {
-            if let Some(columns) = columns {
-                row.columns.retain(|entry| columns.contains(&entry.column));
-            }
-            row.keep_live(now_secs, table).then_some(row)
-        };
-        current.static_row = head.static_row.and_then(live);
+        current.static_row = head.static_row.and_then(|row| live(row, now_secs, table));
         while current.rows.len() < limit {
             let Some(unfiltered) = cursor.next_unfiltered().map_err(failed)? else {
                 break;
             };
             current.newest_micros = current.newest_micros.max(unfiltered.newest_micros());
             if let Unfiltered::Row(row) = unfiltered {
-                current.rows.extend(live(row));
+                current.rows.extend(live(row, now_secs, table));
             }
         }
         cost::add(Count::Rows, current.rows.len() as u64);
@@ -129,4 +121,17 @@ impl Current {
             .iter()
             .find(|row| self.comparator.compare(&row.clustering, clustering).is_eq())
     }
+
+    /// Drops columns that are not wanted; rows stay.
+    pub(super) fn keep_columns(&mut self, wanted: impl Fn(ColumnId) -> bool) {
+        for row in self.static_row.iter_mut().chain(&mut self.rows) {
+            row.columns.retain(|column| wanted(column.column));
+        }
+        self.static_row.take_if(|row| row.columns.is_empty());
+    }
+}
+
+/// The live part of a row; `None` if nothing is live.
+fn live(mut row: Row, now_secs: u32, table: &TableSchema) -> Option<Row> {
+    row.keep_live(now_secs, table).then_some(row)
 }
