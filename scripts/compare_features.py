@@ -73,7 +73,7 @@ class Features(Table):
         return f"BEGIN {self.chance.choice(['', 'UNLOGGED '])}BATCH {members}; APPLY BATCH"
 
     def json(self):
-        """INSERT JSON of numbers, texts and booleans; other columns are missing."""
+        """INSERT JSON of numbers and booleans; other columns are missing."""
         simple = [column for column in self.columns if column.form == "scalar" and column.scalar in ("int", "bigint", "boolean", "smallint", "tinyint", "double")]
         if not all(column in simple for column in self.partition + self.clustering):
             return self.insert()
@@ -83,7 +83,7 @@ class Features(Table):
         default = self.chance.choice(["", " DEFAULT UNSET", " DEFAULT NULL"])
         return f"INSERT INTO {self.place} JSON '{{{', '.join(members)}}}'{default} {self.using()}"
 
-    def shown(self):
+    def expression(self):
         """A selected expression of one column."""
         column = self.chance.choice(self.columns)
         name = column.name
@@ -112,7 +112,7 @@ class Features(Table):
         return self.chance.choice(choices)
 
     def what(self):
-        names = ", ".join(self.shown() for _ in range(self.chance.randrange(1, 4)))
+        names = ", ".join(self.expression() for _ in range(self.chance.randrange(1, 4)))
         key = ", ".join(column.name for column in self.partition)
         return self.chance.choice(["*", names, names, names, f"token({key}), {names}", f"JSON {names}", "COUNT(*)"])
 
@@ -229,8 +229,8 @@ class Indexed(Features):
             elif column.form == "frozen":
                 target = f"FULL({target})"
             using = self.chance.choice([" USING 'sai'", " USING 'sai'", ""])
-            if column.form == "udt" or column in self.static and not using:
-                using = using or " USING 'sai'"
+            if not using and (column.form == "udt" or column in self.static):
+                using = " USING 'sai'"
             texts.append(f"CREATE INDEX {self.name}_i{number} ON {self.place} ({target}){using}")
             self.with_index.append(column)
         return texts
@@ -367,8 +367,6 @@ class Counters(Features):
         columns = [f"{column.name} {column.type}" for column in self.partition + self.clustering] + [f"{name} counter" for name in self.counters]
         key = ", ".join(["(" + ", ".join(column.name for column in self.partition) + ")"] + [column.name for column in self.clustering])
         return f"CREATE TABLE {self.place} ({', '.join(columns)}, PRIMARY KEY ({key})) WITH gc_grace_seconds = 864000"
-
-    orders = ()
 
     def statement(self):
         return self.chance.choices([self.add, self.add_batch, self.read], [60, 10, 40])[0]()
