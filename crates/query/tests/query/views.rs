@@ -266,6 +266,30 @@ fn a_table_with_views_takes_what_a_table_without_takes() {
     }
 }
 
+/// The row lives by its INSERT, which is in an SSTable; the values that hide it are in the memtable.
+#[test]
+fn a_row_keeps_its_entry_when_its_newer_values_are_deleted() {
+    let mut disk = EngineDisk::new();
+    let mut session = Session::over(disk.open());
+    session.script(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+         CREATE TABLE ks.t (k int, c int, v int, PRIMARY KEY (k, c));
+         CREATE MATERIALIZED VIEW ks.turned AS SELECT * FROM ks.t
+             WHERE k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (c, k);
+         INSERT INTO ks.t (k, c, v) VALUES (1, 2, 3)",
+    );
+    disk.flush();
+    session.script("UPDATE ks.t SET v = 4 WHERE k = 1 AND c = 2; DELETE v FROM ks.t WHERE k = 1 AND c = 2");
+    assert_eq!(
+        session.query("SELECT k, c, v FROM ks.t"),
+        "k | c | v\n1 | 2 | null\n(1 rows)\n"
+    );
+    assert_eq!(
+        session.query("SELECT k, c, v FROM ks.turned"),
+        "k | c | v\n1 | 2 | null\n(1 rows)\n"
+    );
+}
+
 fn run_history(seed: u64, steps: usize) {
     let mut disk = EngineDisk::new();
     let mut history = History {
