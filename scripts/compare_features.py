@@ -9,12 +9,10 @@ viewed, conditional or counters.
 """
 
 import os
-import random
-import subprocess
 import sys
 
-from compare_answers import FIRST_TIMESTAMP, Server, shown
-from compare_random import DIFFERENCES_MAX, KEYSPACE, NUMBERS, STATEMENTS_FOR_TABLES, VALUES, Column, Table
+from compare_answers import FIRST_TIMESTAMP, shown
+from compare_random import NUMBERS, VALUES, Table, make_keyspace, run
 
 # Server error, read failure.
 FAILURES = ("0x0", "0x1300")
@@ -42,11 +40,16 @@ class Features(Table):
         kinds = [self.insert, self.update, self.delete, self.read, self.batch, self.json, self.several]
         return self.chance.choices(kinds, [40, 40, 25, 90, 10, 8, 15])[0]()
 
+    def keys_in(self, count):
+        """A relation of the partition key, with IN for its last column."""
+        fixed = "".join(f"{column.name} = {value} AND " for column, value in zip(self.partition[:-1], self.chance.choice(self.keys)))
+        values = ", ".join(self.chance.choice(self.keys)[-1] for _ in range(count))
+        return f"{fixed}{self.partition[-1].name} IN ({values})"
+
     def several(self):
         """A write to several rows or partitions."""
         chance = self.chance
-        fixed = "".join(f"{column.name} = {value} AND " for column, value in zip(self.partition[:-1], chance.choice(self.keys)))
-        keys = f"{fixed}{self.partition[-1].name} IN ({', '.join(chance.choice(self.keys)[-1] for _ in range(2))})"
+        keys = self.keys_in(2)
         if not self.clustering or chance.random() < 0.3:
             return f"DELETE FROM {self.place} {self.using(False)} WHERE {chance.choice([keys, self.key()])}{self.clustering_where()}"
         rows = [chance.choice(self.rows) for _ in range(3)]
@@ -180,10 +183,7 @@ class Features(Table):
             wheres = " AND ".join(self.relation(column) for column in self.some(self.columns)[:3])
             return f"{select} WHERE {wheres}{self.tail(False)} ALLOW FILTERING" if wheres else select
         if kind == 3:
-            columns = self.partition[:-1]
-            fixed = "".join(f"{column.name} = {value} AND " for column, value in zip(columns, chance.choice(self.keys)))
-            keys = ", ".join(chance.choice(self.keys)[-1] for _ in range(3))
-            return f"{select} WHERE {fixed}{self.partition[-1].name} IN ({keys}){self.clustering_where()}{self.tail()}"
+            return f"{select} WHERE {self.keys_in(3)}{self.clustering_where()}{self.tail()}"
         if kind == 4:
             extra = self.relation(chance.choice(self.static + self.regular))
             return f"{select} WHERE {self.key()}{self.clustering_where()} AND {extra}{self.tail()} ALLOW FILTERING"
@@ -389,25 +389,22 @@ FAMILIES = {kind.__name__.lower(): kind for kind in (Plain, Indexed, Viewed, Con
 
 
 def make_tables(chance, servers):
-    """Makes a table of each family in an empty keyspace. Returns those that both servers accept, and whether all answers were equal."""
+    """Makes a table of each family in an empty keyspace. The servers may refuse an index or a view, but both in the same words."""
     names = [os.environ["FAMILY"]] if "FAMILY" in os.environ else list(FAMILIES)
-    start = [
-        f"DROP KEYSPACE IF EXISTS {KEYSPACE}",
-        f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}",
-        f"CREATE TYPE {KEYSPACE}.pair (a int, b text)",
-    ]
-    for text in start:
-        for server in servers:
-            answer = server.query(text, FIRST_TIMESTAMP)
-            if "error" in answer:
-                sys.exit(f"{server.address} refuses {text}\n  {answer['message']}")
-    tables, differences = [], 0
+    make_keyspace(servers)
+    tables = []
     for number, name in enumerate(names):
         table = FAMILIES[name](chance, number)
-        for text in table.schema():
-            differences += compare(servers, text, 5000)[1]
         tables.append(table)
-    return tables, differences
+        for text in table.schema():
+            answers = [server.query(text, FIRST_TIMESTAMP) for server in servers]
+            if answers[0] != answers[1]:
+                sys.exit("\n".join([text] + [f"    {server.address}\n      {shown(answer)}" for server, answer in zip(servers, answers)]))
+    return tables
+
+
+def is_known(_, answers):
+    return fails_in_cassandra(answers) or refuses_without_values(answers)
 
 
 def fails_in_cassandra(answers):
@@ -425,42 +422,5 @@ def refuses_without_values(answers):
     return rows[0] == [[b"\0"]] and bool(rows[1]) and rows[1][0][0] == b"\0" and not any(rows[1][0][1:])
 
 
-def compare(servers, text, page):
-    """Runs a statement on both. Returns the first answer, and 1 if they differ."""
-    answers = [server.all_pages(text, FIRST_TIMESTAMP + 150, page) for server in servers]
-    if answers[0] == answers[1] or fails_in_cassandra(answers) or refuses_without_values(answers):
-        return answers[0], 0
-    print(f"page {page}\n  {text}")
-    for server, answer in zip(servers, answers):
-        print(f"    {server.address}\n      {shown(answer)}", flush=True)
-    return answers[0], 1
-
-
-def main(addresses, seed, count, command):
-    servers = [Server(address) for address in addresses]
-    chance = random.Random(seed)
-    print(f"seed {seed}", flush=True)
-    different = refused = 0
-    for number in range(count):
-        if number % STATEMENTS_FOR_TABLES == 0:
-            tables, more = make_tables(chance, servers)
-            different += more
-        if command and chance.randrange(150) == 0:
-            subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        answer, more = compare(servers, chance.choice(tables).statement(), chance.choice([3, 7, 5000]))
-        refused += "error" in answer
-        different += more
-        if more:
-            print(f"  (statement {number})")
-        if different >= DIFFERENCES_MAX:
-            break
-    print(f"{different} answers of {number + 1} differ; {refused} were errors")
-    return 1 if different else 0
-
-
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(2**32)
-    count = int(sys.argv[4]) if len(sys.argv) > 4 else 5000
-    sys.exit(main(sys.argv[1:3], seed, count, sys.argv[5:]))
+    run(__doc__, make_tables=make_tables, is_known=is_known)

@@ -17,7 +17,7 @@ use ilion_schema::{ColumnId, TableSchema};
 
 use crate::fields::{Input, encode_list, encode_option};
 
-/// A [`ClusteringFilter`] for another process. It does not select the liveness of rows: only materialized views and the row cache do, inside a node.
+/// A [`ClusteringFilter`] for another process, without `liveness`: only materialized views and the row cache need that, inside a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFilter {
     slices: Vec<Slice>,

@@ -65,7 +65,7 @@ impl Mutation {
 }
 
 impl Data {
-    /// Removes what is not newer than `micros`. Returns true if something is left.
+    /// Removes cells and a deletion whose timestamps are at or below `micros`. Returns true if a cell or a deletion is left.
     fn keep_newer(&mut self, micros: i64) -> bool {
         match self {
             Self::Simple(cell) => cell.timestamp_micros > micros,
