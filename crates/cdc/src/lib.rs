@@ -21,4 +21,4 @@ mod place;
 pub use avro::{AvroFile, AvroTable};
 pub use change::{Change, Changed, Error, changes_of};
 pub use json::{print_json, print_key};
-pub use place::{Place, parse_position};
+pub use place::Place;

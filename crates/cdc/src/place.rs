@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use ilion_commitlog::{Position, SegmentId};
+use ilion_commitlog::Position;
 
 /// Where a consumer begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,18 +25,9 @@ impl FromStr for Place {
             "earliest" => Ok(Self::Earliest),
             "latest" => Ok(Self::Latest),
             "stored" => Ok(Self::Stored),
-            _ => parse_position(text).map(Self::At).ok_or_else(|| {
+            _ => Position::parse(text).map(Self::At).ok_or_else(|| {
                 format!("{text:?} is no place in the stream: expected earliest, latest, stored, or a position such as 1732445829123:48")
             }),
         }
     }
-}
-
-/// Parses a printed `Position`; `None` if the text is invalid.
-pub fn parse_position(text: &str) -> Option<Position> {
-    let (segment, offset) = text.split_once(':')?;
-    Some(Position {
-        segment: SegmentId(segment.parse().ok()?),
-        offset: offset.parse().ok()?,
-    })
 }

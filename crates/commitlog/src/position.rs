@@ -27,6 +27,12 @@ impl Position {
         }
     }
 
+    /// Reads the form that [`fmt::Display`] prints; `None` if the text has another form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (segment, offset) = text.split_once(':')?;
+        Some(Self::new(segment.parse().ok()?, offset.parse().ok()?))
+    }
+
     /// The smallest position above this one. A log that is written or synced up to it contains the whole record that starts here,
     /// since `written` and `synced` are always the end of a record.
     pub(crate) fn beyond(self) -> Self {

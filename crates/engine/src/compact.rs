@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ilion_commitlog::{Position, SegmentId};
 use ilion_compaction::{Choice, Output, Watched, merge_into};
 use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::{
@@ -198,6 +199,12 @@ impl Shared {
                 };
             }
         };
+        if written.is_empty()
+            && let Err(error) = self.remember_purged(inputs)
+        {
+            self.abort(transaction);
+            return Err(error);
+        }
         let Some(bytes) = self.swap(inputs, transaction, &written, &indexes)? else {
             return Ok(CompactionEnd::Emptied);
         };
@@ -218,6 +225,20 @@ impl Shared {
             "compacted"
         );
         Ok(CompactionEnd::Done)
+    }
+
+    /// Remembers the stretches of the log that only the inputs cover, since no SSTable will be left to name them.
+    fn remember_purged(&self, inputs: &Inputs<'_>) -> Result<()> {
+        let covered = inputs.all().flat_map(|live| intervals_of(&live.sstable, self.id));
+        let first = self
+            .log
+            .get()
+            .map_or(SegmentId(0), |log| log.stretch(Position::START).from);
+        let purged = &mut *self.purged.lock();
+        if purged.add(inputs.store.id, covered, first) {
+            purged.write(&*self.env, &self.options.data_dir, self.id)?;
+        }
+        Ok(())
     }
 
     /// Replaces the inputs by the new SSTables; returns the bytes of these. `None` if the inputs are not in the view any more.

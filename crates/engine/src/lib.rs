@@ -60,6 +60,8 @@
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
 //! | `intervals` | which stretches of the log an SSTable covers |
+//! | `purged` | the file with the stretches whose data was purged without an SSTable being left |
+//! | `crc_lines` | the form of small text files with a checksum |
 //! | `tablets`, `tablet_ends` | records of shared logs, and the positions up to which they are applied |
 //! | `slices`, `over_ranges` | the data that tables have of some tablets, for another replica; several ranges as one cursor |
 //! | `clock`, `timestamps`, `reached` | now, in the unit of deletion times; timestamps that never step back; the file that ensures this |
@@ -72,7 +74,7 @@
 //! `Snapshots::changing`, `TableStore::maintenance` (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active`
 //! (of several tables by ascending table id), `TableStore::swap`, the log's own. A lock of a hidden table comes after the same lock of
 //! its table. No lock but that of snapshots, the build's, `manual` and `maintenance` is held during file I/O (the log writes under its
-//! own rules; `Shared::reached` guards its file). One exception: TRUNCATE holds `active` while it writes the latest rows into its
+//! own rules; `Shared::reached` and `Shared::purged` guard their files). One exception: TRUNCATE holds `active` while it writes the latest rows into its
 //! snapshot.
 
 mod adjust;
@@ -91,6 +93,7 @@ mod clock;
 mod compact;
 mod counter_cache;
 mod counters;
+mod crc_lines;
 mod engine;
 mod error;
 mod export;
@@ -118,6 +121,7 @@ mod over_ranges;
 mod pace;
 mod parallel;
 mod progress;
+mod purged;
 mod reached;
 mod read;
 mod recovery;

@@ -1,9 +1,9 @@
 //! The file `ilion.reached`: the newest timestamp that this node gave, and the stretch of its commit log (see `timestamps`).
 //!
 //! ```text
-//! ilion.reached := "timestamp_micros " i64 LF "log_from " segment LF "log_to " segment ":" offset LF "crc32 " hex LF
+//! ilion.reached := "timestamp_micros " i64 LF "log_from " segment LF "log_to " segment ":" offset LF crc
 //! ```
-//! The checksum is that of the lines before it. The log must have every segment from `log_from` on, and records up to `log_to`.
+//! `crc` is that of [`crate::crc_lines`]. The log must have every segment from `log_from` on, and records up to `log_to`.
 
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use ilion_commitlog::{LogStretch, Position, SegmentId};
 use ilion_env::Env;
 
 use crate::Result;
+use crate::crc_lines::{with_crc, without_crc};
 
 const FILE: &str = "ilion.reached";
 const FILE_BYTES_MAX: u64 = 4096;
@@ -52,22 +53,15 @@ impl Reached {
             "timestamp_micros {}\nlog_from {from}\nlog_to {to}\n",
             self.timestamp_micros
         );
-        let crc = ilion_codec::crc32(lines.as_bytes());
-        format!("{lines}crc32 {crc:08x}\n")
+        with_crc(&lines)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let (lines, crc) = text.split_at_checked(text.find("crc32 ")?)?;
-        let crc = u32::from_str_radix(crc.strip_prefix("crc32 ")?.strip_suffix('\n')?, 16).ok()?;
-        if ilion_codec::crc32(lines.as_bytes()) != crc {
-            return None;
-        }
-        let mut lines = lines.lines();
+        let mut lines = without_crc(text)?.lines();
         let mut field = |name| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
         let timestamp_micros = field("timestamp_micros")?.parse().ok()?;
         let from = SegmentId(field("log_from")?.parse().ok()?);
-        let (segment, offset) = field("log_to")?.split_once(':')?;
-        let to = Position::new(segment.parse().ok()?, offset.parse().ok()?);
+        let to = Position::parse(field("log_to")?)?;
         Some(Self {
             timestamp_micros,
             log: LogStretch { from, to },
@@ -80,6 +74,7 @@ mod tests {
     use ilion_commitlog::{LogStretch, Position, SegmentId};
 
     use super::Reached;
+    use crate::crc_lines::tests::assert_damage_is_noticed;
 
     #[test]
     fn what_was_reached_is_read_back_and_any_damage_is_seen() {
@@ -92,15 +87,6 @@ mod tests {
         };
         let text = reached.print();
         assert_eq!(Reached::parse(&text), Some(reached));
-        for at in 0..text.len() {
-            let mut damaged = text.clone().into_bytes();
-            damaged[at] ^= 1;
-            assert_eq!(
-                Reached::parse(&String::from_utf8_lossy(&damaged)),
-                None,
-                "byte {at}"
-            );
-            assert_eq!(Reached::parse(&text[..at]), None, "cut at {at}");
-        }
+        assert_damage_is_noticed(&text, |text| Reached::parse(text).is_some());
     }
 }

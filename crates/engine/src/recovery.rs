@@ -20,6 +20,7 @@ use crate::live_sstable::LiveSSTable;
 use crate::log_losses;
 use crate::origin;
 use crate::parallel::{in_parallel, thread_count};
+use crate::purged::Purged;
 use crate::reached::Reached;
 use crate::replay::replay;
 use crate::shared::{Shared, TableMap};
@@ -58,6 +59,7 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
     shared.adopt_tables(&stored, &Affected::All)?;
     shared.schema.store(Arc::new(stored));
     let reached = Reached::read(&*shared.env, &shared.options.data_dir)?;
+    *shared.purged.lock() = Purged::read(&*shared.env, &shared.options.data_dir, id)?;
     let log = replay_log(&shared, id, reached, faults)?;
     // Cannot fail: recovery runs once.
     let _ = shared.log.set(log);

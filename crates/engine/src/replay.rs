@@ -23,7 +23,6 @@ use ilion_rows::{Decoded, Mutation, MutationReader, peek_place};
 use ilion_schema::{SchemaFault, TableId, TableSchema};
 use ilion_sstable::{CommitLogInterval, union_intervals};
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
-use uuid::Uuid;
 
 use crate::affected::Affected;
 use crate::flush_pace::Haste;
@@ -512,8 +511,19 @@ impl<'a> Applier<'a> {
         if let Some(known) = self.on_disk.read().get(&store.id) {
             return known.clone();
         }
-        let found = Arc::new(intervals(store, self.shared.id));
+        let found = Arc::new(self.intervals(store));
         self.on_disk.write().entry(store.id).or_insert(found).clone()
+    }
+
+    /// The stretches of the log that need no replay for the table.
+    fn intervals(&self, store: &TableStore) -> Vec<CommitLogInterval> {
+        let view = store.view();
+        let of_sstables = view
+            .sstables
+            .iter()
+            .flat_map(|live| intervals_of(&live.sstable, self.shared.id));
+        let purged = self.shared.purged.lock();
+        union_intervals(of_sstables.chain(purged.of(store.id)).collect())
     }
 }
 
@@ -565,14 +575,4 @@ impl Drop for Target<'_> {
     fn drop(&mut self) {
         self.applier.shared.budget.grow(self.grown);
     }
-}
-
-fn intervals(store: &TableStore, id: Uuid) -> Vec<CommitLogInterval> {
-    let view = store.view();
-    union_intervals(
-        view.sstables
-            .iter()
-            .flat_map(|live| intervals_of(&live.sstable, id))
-            .collect(),
-    )
 }

@@ -25,6 +25,7 @@ use crate::faults::Faults;
 use crate::log_losses::LogLosses;
 use crate::pace::Pacer;
 use crate::progress::Awaited;
+use crate::purged::Purged;
 use crate::reached::Reached;
 use crate::releaser::Releaser;
 use crate::remover::Remover;
@@ -84,6 +85,8 @@ pub(crate) struct Shared {
     pub log_losses: OnceLock<LogLosses>,
     /// The contents of the file `ilion.reached`.
     pub reached: Mutex<Option<Reached>>,
+    /// The contents of the file `ilion.purged`.
+    pub purged: Mutex<Purged>,
 
     // Reads.
     pub chunk_cache: Arc<ChunkCache>,
@@ -155,6 +158,7 @@ impl Shared {
             log: OnceLock::new(),
             tablets: Arc::default(),
             reached: Mutex::new(None),
+            purged: Mutex::default(),
             replayed: Mutex::new(Position::START),
             failure: OnceLock::new(),
             snapshots: Snapshots::default(),

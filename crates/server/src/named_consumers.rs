@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ilion_cdc::parse_position;
 use ilion_commitlog::Position;
 use ilion_env::Env;
 use parking_lot::Mutex;
@@ -191,7 +190,7 @@ fn read(env: &dyn Env, file: &Path) -> Result<Entries, String> {
     let lines: Vec<Line> = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     let mut entries = Entries::new();
     for line in lines {
-        let position = parse_position(&line.position);
+        let position = Position::parse(&line.position);
         let position = position.ok_or_else(|| damaged(format!("{:?} is no position", line.position)))?;
         let entry = Entry {
             consumer: line.consumer,

@@ -264,6 +264,22 @@ fn a_file_full_of_tombstones_is_compacted_alone() {
 }
 
 #[test]
+fn a_restart_does_not_replay_deletions_that_were_purged() {
+    let mut store = new_store(14, small_options());
+    store.write(delete_row(&store.table(), "k", 1, 20));
+    store.flush();
+    store.env.advance_micros(11 * 86_400 * 1_000_000);
+    let major = CompactionRequest::Major(MajorOutput::AsUsual);
+    store.engine.compact_as(store.table().id, &major).unwrap();
+    assert_eq!(store.sstables(), 0);
+    store.put("k", 1, "older than the deletion", 10);
+    for _ in 0..2 {
+        assert_eq!(rows(&store), 1);
+        store = store.restart(small_options());
+    }
+}
+
+#[test]
 fn sstables_that_a_read_may_touch_stay_few_during_a_burst() {
     let options = EngineOptions {
         // Each flush is tiny, so that there are hundreds.

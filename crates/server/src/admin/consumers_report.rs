@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use ilion_cdc::parse_position;
-use ilion_commitlog::SegmentId;
+use ilion_commitlog::{Position, SegmentId};
 use ilion_query::Identity;
 use serde::{Deserialize, Serialize};
 
@@ -199,7 +198,7 @@ fn consumers(node: &ServerNode) -> Result<&NamedConsumers, AdminError> {
         .ok_or_else(|| AdminError::Refused(IS_OFF.to_owned()))
 }
 
-fn position(text: &str) -> Result<ilion_commitlog::Position, AdminError> {
-    parse_position(text)
+fn position(text: &str) -> Result<Position, AdminError> {
+    Position::parse(text)
         .ok_or_else(|| AdminError::Refused(format!("{text:?} is no position in the stream of changes")))
 }
