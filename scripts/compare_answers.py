@@ -23,6 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ERROR, RESULT, STARTUP, QUERY, BATCH = 0x00, 0x08, 0x01, 0x07, 0x0D
 AUTHENTICATE, AUTH_RESPONSE, AUTH_SUCCESS = 0x03, 0x0F, 0x10
 SUPERUSER = "cassandra"
+WARNINGS = 0x08
 ROWS, SET_KEYSPACE, SCHEMA_CHANGE = 2, 3, 5
 PAGE_SIZE, PAGING_STATE, TIMESTAMP = 0x04, 0x08, 0x20
 BATCH_KINDS = {"logged": 0, "unlogged": 1, "counter": 2}
@@ -50,6 +51,12 @@ class Input:
     def bytes(self):
         length = self.number("i")
         return None if length < 0 else self.take(length)
+
+    def skip_warnings(self, flags):
+        """Skips the warnings of an answer with these flags."""
+        if flags & WARNINGS:
+            for _ in range(self.number("H")):
+                self.string()
 
     def option(self):
         kind = self.number("H")
@@ -83,9 +90,7 @@ def rows(source):
 def decode(opcode, flags, body):
     """The content of an answer, without the parts that may differ between equal servers."""
     source = Input(body)
-    if flags & 0x08:
-        for _ in range(source.number("H")):
-            source.string()
+    source.skip_warnings(flags)
     if opcode == ERROR:
         return {"error": hex(source.number("i")), "message": source.string()}
     assert opcode == RESULT, opcode

@@ -299,10 +299,15 @@ def fails_in_groups(text, answers):
     return "GROUP BY" in text and answers[0].get("error") in FAILURES_IN_GROUPS and "error" not in answers[1]
 
 
-def main(addresses, seed, count, command, make_tables=make_tables, is_known=fails_in_groups):
+def ask_both(_, servers, text, timestamp, page):
+    """What was asked, for people, and the answers of the servers."""
+    return text, [server.all_pages(text, timestamp, page, CONSISTENCY) for server in servers]
+
+
+def main(addresses, seed, count, command, make_tables=make_tables, is_known=fails_in_groups, ask=ask_both, server=Server):
     """Compares the answers to random statements about the tables that `make_tables` makes. `is_known` recognises differences of which the
-    reason is known, by the statement and both answers."""
-    servers = [Server(address) for address in addresses]
+    reason is known, by the statement and both answers. `ask` sends a statement to connections of the class `server`."""
+    servers = [server(address) for address in addresses]
     chance = random.Random(seed)
     print(f"seed {seed}", flush=True)
     different = refused = known = 0
@@ -313,7 +318,7 @@ def main(addresses, seed, count, command, make_tables=make_tables, is_known=fail
             subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         text = chance.choice(tables).statement()
         page = chance.choice([3, 7, 5000])
-        answers = [server.all_pages(text, FIRST_TIMESTAMP + 150, page, CONSISTENCY) for server in servers]
+        text, answers = ask(chance, servers, text, FIRST_TIMESTAMP + 150, page)
         refused += "error" in answers[0]
         if answers[0] != answers[1] and is_known(text, answers):
             known += 1

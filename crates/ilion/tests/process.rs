@@ -311,7 +311,17 @@ fn wrong_settings_and_arguments_end_with_2() {
         &["serve", "--set", "cluster_name"][..],
         &["serve", "--data", data, "--set", "admin_address=0.0.0.0"],
         &["serve", "--data", data, "--address", "0.0.0.0"],
-        &["serve", "--data", data, "--set", "authorizer=CassandraAuthorizer"],
+        &[
+            "serve",
+            "--port",
+            "0",
+            "--admin-port",
+            "0",
+            "--data",
+            data,
+            "--set",
+            "authorizer=CassandraAuthorizer",
+        ],
         &[
             "serve",
             "--port",

@@ -86,19 +86,6 @@ impl BatchPlan {
         self.members.iter().all(is_of_first).then_some(first)
     }
 
-    /// The markers that form the partition key of the first member, if all members are of one table.
-    pub fn partition_key_markers(&self) -> Vec<u16> {
-        let Some(first) = self.members.first() else {
-            return Vec::new();
-        };
-        let same_table = |member: &ModifyPlan| member.table().id == first.table().id;
-        if self.members.iter().all(same_table) {
-            first.partition_key_markers()
-        } else {
-            Vec::new()
-        }
-    }
-
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         let timestamp_micros = match &self.timestamp {
             None => execution.timestamp_micros(),

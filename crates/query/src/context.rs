@@ -122,17 +122,10 @@ impl<'a> PlanContext<'a> {
         }
     }
 
-    /// Sets the spec of marker `index`. A named marker keeps its own name.
-    pub fn mark(&self, index: usize, mut spec: ColumnSpec) {
-        if let Some(name) = self
-            .marker_names
-            .get(index)
-            .and_then(|marker| marker.name.as_deref())
-        {
-            spec.name = Arc::from(name);
-        }
+    /// Sets the receiver of marker `index`.
+    pub fn mark(&self, index: usize, receiver: ColumnSpec) {
         if let Some(slot) = self.markers.borrow_mut().get_mut(index) {
-            *slot = Some(spec);
+            *slot = Some(receiver);
         }
     }
 
@@ -141,19 +134,30 @@ impl<'a> PlanContext<'a> {
         !self.marker_names.is_empty()
     }
 
-    /// The specs of the markers, in the order of the text.
+    /// The receivers of the markers, in the order of the text.
     ///
     /// # Errors
     /// A marker was not planned, which is a bug.
-    pub fn variables(&self) -> Result<Vec<ColumnSpec>, Error> {
+    pub fn receivers(&self) -> Result<Vec<ColumnSpec>, Error> {
         let markers = self.markers.take();
         markers
             .into_iter()
             .enumerate()
-            .map(|(index, spec)| {
-                spec.ok_or_else(|| Error::ServerError(format!("bind marker {index} was left without a type")))
+            .map(|(index, receiver)| {
+                receiver
+                    .ok_or_else(|| Error::ServerError(format!("bind marker {index} was left without a type")))
             })
             .collect()
+    }
+
+    /// What clients are told of the markers: the receivers, but each named marker under its own name.
+    pub fn variables(&self, mut receivers: Vec<ColumnSpec>) -> Vec<ColumnSpec> {
+        for (receiver, marker) in receivers.iter_mut().zip(self.marker_names) {
+            if let Some(name) = &marker.name {
+                receiver.name = Arc::from(name.as_str());
+            }
+        }
+        receivers
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_cql::ast::{Modification, QualifiedName, Statement};
-use ilion_schema::{TableKind, TableSchema, is_system_keyspace};
+use ilion_schema::{Column, TableKind, TableSchema, is_system_keyspace};
 
 use crate::access::AccessPlan;
 use crate::batch::BatchPlan;
@@ -79,15 +79,29 @@ impl Plan {
         }
     }
 
-    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
-    pub fn partition_key_markers(&self) -> Vec<u16> {
+    /// The table of the statement, or of all members of a batch; `None` if there is none or several.
+    pub fn only_table(&self) -> Option<&Arc<TableSchema>> {
         match self {
-            Self::Select(select) => select.partition_key_markers(),
-            Self::Explain(explain) => explain.select().partition_key_markers(),
-            Self::Modify(modify) => modify.partition_key_markers(),
-            Self::Batch(batch) => batch.partition_key_markers(),
-            _ => Vec::new(),
+            Self::Batch(batch) => batch.only_table(),
+            other => other.table(),
         }
+    }
+
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it. If several markers have a column as
+    /// their receiver, as in `IN (?, ?)` and in batches, the last one counts.
+    ///
+    /// Compat: `VariableSpecifications.getPartitionKeyBindVariableIndexes`.
+    pub fn partition_key_indexes(&self, receivers: &[ColumnSpec]) -> Vec<u16> {
+        let Some(table) = self.only_table() else {
+            return Vec::new();
+        };
+        let position = |column: &Column| {
+            let is_of_column = |receiver: &ColumnSpec| *receiver.name == *column.name;
+            let position = receivers.iter().rposition(is_of_column);
+            u16::try_from(position?).ok()
+        };
+        let positions: Option<Vec<u16>> = table.partition_key().map(position).collect();
+        positions.unwrap_or_default()
     }
 
     /// The consistency level of its reads. A write reads at the serial level.

@@ -28,6 +28,8 @@ pub(crate) struct Planned {
     pub schema_epoch: u64,
     /// The specs of the bind markers.
     pub variables: Vec<ColumnSpec>,
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
+    pub partition_key_indexes: Vec<u16>,
     /// The result's columns, if they are always the same.
     pub result_columns: Option<Arc<[ColumnSpec]>>,
     /// True if every table name has its keyspace, so that the session's keyspace does not matter.
@@ -65,9 +67,11 @@ impl Planned {
             true => (needs_of(&plan, context.executed(), &schema), masked_tables(&plan)),
             false => (Needs::none(), Vec::new()),
         };
+        let receivers = context.receivers()?;
         Ok(Self {
             result_columns: plan.result_columns(),
-            variables: context.variables()?,
+            partition_key_indexes: plan.partition_key_indexes(&receivers),
+            variables: context.variables(receivers),
             shape: Arc::new(shape_of(text, &plan, keyspace)),
             plan,
             text: text.to_owned(),
@@ -99,11 +103,7 @@ fn masked_tables(plan: &Plan) -> Vec<Resource> {
 }
 
 fn shape_of(text: &str, plan: &Plan, keyspace: Option<&str>) -> Shape {
-    let table = match plan {
-        Plan::Batch(batch) => batch.only_table(),
-        _ => plan.table(),
-    };
-    match table {
+    match plan.only_table() {
         None => Shape::of(text, keyspace),
         Some(table) => {
             let shape = Shape::of(text, Some(&table.keyspace));

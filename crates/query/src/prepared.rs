@@ -38,7 +38,7 @@ impl Prepared {
             id,
             result_metadata_id: metadata_id(planned.result_columns.as_deref().unwrap_or_default()),
             variables: planned.variables.clone(),
-            partition_key_indexes: planned.plan.partition_key_markers(),
+            partition_key_indexes: planned.partition_key_indexes.clone(),
             result_columns: planned.result_columns.clone(),
             weight: planned.plan.weight(),
             has_changed: false,

@@ -42,7 +42,7 @@ impl CqlType {
             Self::Inet => match bytes.len() {
                 0 | 4 | 16 => Ok(()),
                 _ => Err(Error::bytes(format!(
-                    "Expected 4 or 16 byte inetaddress; got 0x{}",
+                    "Expected 4 or 16 byte inetaddress; got {}",
                     crate::hex::print(bytes)
                 ))),
             },

@@ -2,9 +2,10 @@
 
 use ilion_rows::{Clustering, ClusteringComparator, Slice, Values};
 
+use super::expression::null_value;
 use super::partition::check_product;
 use super::restriction::{Edge, Predicate, Restriction};
-use super::slices::{EdgeValues, Side, extend_prefixes, slices_below, sort_prefixes};
+use super::slices::{EdgeValues, Side, extend_prefixes, is_stored_above, slices_below, sort_prefixes};
 use crate::Error;
 use crate::context::Execution;
 use crate::guardrails;
@@ -103,6 +104,21 @@ impl ClusteringRestrictions {
         }
     }
 
+    /// Refuses null and unset ends of slices. Compat: Cassandra fails to delete rows up to null.
+    pub fn check_edges(&self, execution: &Execution<'_>) -> Result<(), Error> {
+        let Some(restriction) = self.sliced.last() else {
+            return Ok(());
+        };
+        let Predicate::Slice { start, end } = &restriction.predicate else {
+            return Ok(());
+        };
+        for edge in start.iter().chain(end) {
+            let values = edge.expression.evaluate_edge(&restriction.columns, execution)?;
+            values.ok_or_else(|| null_value(&restriction.columns))?;
+        }
+        Ok(())
+    }
+
     /// The slices, in stored order, not overlapping.
     pub fn slices(&self, execution: &Execution<'_>) -> Result<Vec<Slice>, Error> {
         if self.sliced.is_empty() {
@@ -137,7 +153,11 @@ fn edges_of(restriction: &Restriction, execution: &Execution<'_>) -> Result<Opti
             continue;
         };
         let Some(values) = expression.evaluate_edge(&restriction.columns, execution)? else {
-            return Ok(None);
+            // Compat: null comes before all values in stored order.
+            match is_stored_above(side, restriction.first().order) {
+                true => continue,
+                false => return Ok(None),
+            }
         };
         edges.push(EdgeValues {
             side,

@@ -17,8 +17,6 @@ pub(crate) enum Expression {
     One {
         /// The value.
         term: Term,
-        /// The bind marker, if the whole term is a marker.
-        marker: Option<u16>,
     },
     /// A tuple with a value for each of several columns.
     Tuple {
@@ -68,7 +66,7 @@ impl Expression {
         }
     }
 
-    /// The values of an end of a slice; `None` if the slice is empty. Compat: a slice with null as its end is empty.
+    /// The values of an end of a slice; `None` is null.
     pub fn evaluate_edge(
         &self,
         columns: &[Column],
@@ -126,14 +124,16 @@ impl Expressions {
 
     fn members(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Vec<Value>, Error> {
         let values = self.terms.evaluate(execution)?;
-        if matches!(self.terms, Terms::Marker(_)) && values == [Value::Null] {
-            return Err(Error::invalid(if self.are_tuples {
+        let is_whole = matches!(self.terms, Terms::Marker(_));
+        let message = match &*values {
+            [Value::Null] if is_whole && self.are_tuples => {
                 "Invalid null value for IN restriction".to_owned()
-            } else {
-                format!("Invalid null value for column {}", names(columns))
-            }));
-        }
-        Ok(values)
+            }
+            [Value::Null] if is_whole => format!("Invalid null value for column {}", names(columns)),
+            [Value::Unset] if is_whole => format!("Invalid unset value for column {}", names(columns)),
+            _ => return Ok(values),
+        };
+        Err(Error::Invalid(message))
     }
 
     fn member(&self, value: Value, columns: &[Column]) -> Result<Values, Error> {
@@ -179,7 +179,8 @@ pub(super) fn supported(value: Value, what: &str, column: &Column) -> Result<Byt
     )))
 }
 
-fn null_value(columns: &[Column]) -> Error {
+/// The error for null in the place of values of these columns.
+pub(super) fn null_value(columns: &[Column]) -> Error {
     Error::invalid(format!(
         "Invalid null value in condition for column {}",
         names(columns)

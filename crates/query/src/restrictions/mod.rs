@@ -232,6 +232,16 @@ impl Restrictions {
         self.partition.key_range(execution)
     }
 
+    /// Refuses null and unset values of the partition key. Other errors of these values are not found.
+    pub fn check_key_values(&self, execution: &Execution<'_>) -> Result<(), Error> {
+        self.partition.check_values(execution)
+    }
+
+    /// Refuses null and unset ends of slices.
+    pub fn check_edges(&self, execution: &Execution<'_>) -> Result<(), Error> {
+        self.clustering.check_edges(execution)
+    }
+
     /// The slices, in stored order, not overlapping.
     pub fn slices(&self, execution: &Execution<'_>) -> Result<Vec<Slice>, Error> {
         self.clustering.slices(execution)
@@ -240,11 +250,6 @@ impl Restrictions {
     /// The clusterings of the rows, if `=` or `IN` gives every clustering column.
     pub fn clusterings(&self, execution: &Execution<'_>) -> Result<Option<Vec<Clustering>>, Error> {
         self.clustering.clusterings(execution)
-    }
-
-    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
-    pub fn partition_key_markers(&self) -> Vec<u16> {
-        self.partition.markers()
     }
 
     /// True if rows must be checked one by one.

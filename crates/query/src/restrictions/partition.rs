@@ -6,7 +6,6 @@ use ilion_schema::{Column, TableSchema};
 use ilion_types::{KEY_LEN_MAX, Partitioner, encode_composite};
 use smallvec::SmallVec;
 
-use super::expression::Expression;
 use super::names::names;
 use super::restriction::{Predicate, Restriction};
 use super::token::{TokenRestriction, keep_within};
@@ -39,6 +38,12 @@ impl PartitionRestrictions {
             keep_within(&mut keys, token.range(self.partitioner, execution)?.as_ref());
         }
         Ok(keys)
+    }
+
+    /// Refuses null and unset values of the key.
+    pub fn check_values(&self, execution: &Execution<'_>) -> Result<(), Error> {
+        let restrictions = self.keys.as_deref().unwrap_or_default();
+        self.combinations(restrictions, execution).map(drop)
     }
 
     /// The partition, if `=` gives every column.
@@ -84,20 +89,6 @@ impl PartitionRestrictions {
             None => Ok(Some(KeyRange::all())),
             Some(token) => token.range(self.partitioner, execution),
         }
-    }
-
-    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
-    pub fn markers(&self) -> Vec<u16> {
-        let marker = |restriction: &Restriction| match &restriction.predicate {
-            Predicate::Equal(Expression::One { marker, .. }) => *marker,
-            _ => None,
-        };
-        let restrictions = self.keys.as_deref().unwrap_or_default();
-        restrictions
-            .iter()
-            .map(marker)
-            .collect::<Option<Vec<u16>>>()
-            .unwrap_or_default()
     }
 }
 

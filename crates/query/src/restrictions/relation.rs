@@ -169,9 +169,7 @@ impl RelationResolver<'_> {
     }
 
     fn single_expression(&self, column: &Column) -> Result<Expression, Error> {
-        let marker = self.one_operand()?.as_bind_marker();
         Ok(Expression::One {
-            marker: marker.and_then(|marker| u16::try_from(marker.index).ok()),
             term: self.one(&column.name, &column.ty)?,
         })
     }

@@ -89,11 +89,15 @@ fn edge_slices(
     slices
 }
 
+/// True if the clusterings on this side of an edge are stored behind it.
+pub(super) fn is_stored_above(side: Side, order: ClusteringOrder) -> bool {
+    (side == Side::Above) == (order == ClusteringOrder::Asc)
+}
+
 /// The slice of the clusterings that begin with `head` and lie on one side of `whole`. Requires: all columns that `whole` adds to `head`
 /// have the same direction.
 fn run_slice(head: Values, whole: Values, order: ClusteringOrder, side: Side, is_inclusive: bool) -> Slice {
-    let is_stored_above = (side == Side::Above) == (order == ClusteringOrder::Asc);
-    if is_stored_above {
+    if is_stored_above(side, order) {
         let kind = if is_inclusive {
             BoundKind::InclStart
         } else {

@@ -1,14 +1,14 @@
 //! Relations on clustering columns together: `(a, b) > (1, 2)`. Compat: `MultiColumnRelation` of Cassandra 5.0.
 
-use ilion_cql::ast::{Operand, Operator, Term as TermAst};
+use ilion_cql::ast::{Operator, Term as TermAst};
 use ilion_schema::{Column, ColumnKind};
 use ilion_types::CqlType;
 
 use super::expression::{Expression, Expressions};
 use super::relation::{RelationResolver, check_no_duration, existing, slice};
 use super::restriction::{Predicate, Restriction};
-use crate::Error;
 use crate::term::{Term, Terms};
+use crate::{ColumnSpec, Error};
 
 impl RelationResolver<'_> {
     /// A relation on clustering columns together.
@@ -71,25 +71,39 @@ impl RelationResolver<'_> {
     }
 
     fn tuple_expression(&self, columns: &[Column], ty: CqlType) -> Result<Expression, Error> {
-        let ast = self.one_operand()?;
-        check_arity(ast, columns.len())?;
         let receiver = self.spec(&format!("({})", joined(columns)), ty);
         Ok(Expression::Tuple {
-            term: Term::plan(ast, &receiver, self.context)?,
+            term: self.tuple(self.one_operand()?, columns, &receiver)?,
             arity: columns.len(),
         })
     }
 
-    fn tuple_expressions(&self, columns: &[Column], ty: CqlType) -> Result<Expressions, Error> {
-        if let Operand::List(members) = &self.relation.operand {
-            members
-                .iter()
-                .try_for_each(|member| check_arity(member, columns.len()))?;
+    /// Plans a tuple with a value for each of the columns, or another term for `receiver`.
+    fn tuple(&self, ast: &TermAst, columns: &[Column], receiver: &ColumnSpec) -> Result<Term, Error> {
+        let TermAst::Tuple(members) = ast else {
+            return Term::plan(ast, receiver, self.context);
+        };
+        if members.len() != columns.len() {
+            return Err(Error::invalid(format!(
+                "Expected {} elements in value tuple, but got {}: {ast}",
+                columns.len(),
+                members.len()
+            )));
         }
+        // Compat: each member is planned like a value of its column, and its marker has the name of the column.
+        let members = members.iter().zip(columns).map(|(member, column)| {
+            let receiver = self.spec(&column.name, column.ty.clone());
+            Term::plan(member, &receiver, self.context)
+        });
+        Term::of_parts(members.collect::<Result<_, _>>()?, receiver)
+    }
+
+    fn tuple_expressions(&self, columns: &[Column], ty: CqlType) -> Result<Expressions, Error> {
         // The marker of a whole list is named "in(a,b)".
         let receiver = self.spec(&joined(columns), ty);
+        let plan = |member: &TermAst| self.tuple(member, columns, &receiver);
         Ok(Expressions {
-            terms: Terms::plan(&self.relation.operand, &receiver, self.context)?,
+            terms: Terms::plan_each(&self.relation.operand, &receiver, self.context, plan)?,
             are_tuples: true,
         })
     }
@@ -98,14 +112,4 @@ impl RelationResolver<'_> {
 fn joined(columns: &[Column]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     names.join(",")
-}
-
-fn check_arity(ast: &TermAst, count: usize) -> Result<(), Error> {
-    match ast {
-        TermAst::Tuple(members) if members.len() != count => Err(Error::invalid(format!(
-            "Expected {count} elements in value tuple, but got {}: {ast}",
-            members.len()
-        ))),
-        _ => Ok(()),
-    }
 }

@@ -22,7 +22,7 @@ impl Compiler<'_> {
             other => other.clone(),
         };
         Ok(Compiled {
-            text: format!("{}[{key}]", of.text),
+            text: format!("{}[{}]", of.text, print_key(key)),
             expr: Expr::Element {
                 of: Box::new(of.expr),
                 ty: of.ty,
@@ -44,7 +44,7 @@ impl Compiler<'_> {
     ) -> Result<Compiled, Error> {
         let of = self.compile(of, None)?;
         let (from_term, to_term) = self.plan_ends(&of, from, to)?;
-        let print = |term: Option<&ast::Term>| term.map(ToString::to_string).unwrap_or_default();
+        let print = |term: Option<&ast::Term>| term.map(print_key).unwrap_or_default();
         Ok(Compiled {
             text: format!("{}[{}..{}]", of.text, print(from), print(to)),
             expr: Expr::Slice {
@@ -72,9 +72,9 @@ impl Compiler<'_> {
 
     /// A key of a map or an element of a set.
     fn plan_key(&self, of: &Compiled, key: &ast::Term, selection: &str) -> Result<Term, Error> {
-        let key_type = match &of.ty {
-            CqlType::Map { key, .. } => key,
-            CqlType::Set { element, .. } => element,
+        let (part, key_type) = match &of.ty {
+            CqlType::Map { key, .. } => ("key", key),
+            CqlType::Set { element, .. } => ("value", element),
             CqlType::List { .. } => {
                 return Err(Error::invalid(format!(
                     "{selection} selection is only allowed on sets and maps, but {} is a list",
@@ -89,7 +89,7 @@ impl Compiler<'_> {
                 )));
             }
         };
-        let spec = self.spec(&format!("key({})", of.text), CqlType::clone(key_type));
+        let spec = self.spec(&format!("{part}({})", of.text), CqlType::clone(key_type));
         Term::plan(key, &spec, self.context)
     }
 
@@ -165,7 +165,7 @@ fn unquoted(selector: &Selector) -> String {
     match selector {
         Selector::Column(name) => name.clone(),
         Selector::Field { of, field } => format!("{}.{field}", unquoted(of)),
-        Selector::Element { of, key } => format!("{}[{key}]", unquoted(of)),
+        Selector::Element { of, key } => format!("{}[{}]", unquoted(of), print_key(key)),
         other => other.to_string(),
     }
 }
@@ -181,4 +181,12 @@ fn field_of(of: &Compiled, field: &str) -> Result<(usize, CqlType), Error> {
         .field(field)
         .ok_or_else(|| Error::invalid(format!("{} of type {} has no field {field}", of.text, of.ty)))?;
     Ok((index, ty.clone()))
+}
+
+/// A key in the name of a result's column. Compat: a named marker is a `?`.
+fn print_key(key: &ast::Term) -> String {
+    match key {
+        ast::Term::Bind(_) => "?".to_owned(),
+        key => key.to_string(),
+    }
 }

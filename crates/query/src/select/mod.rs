@@ -250,10 +250,6 @@ impl SelectPlan {
     }
 
     /// The markers that form the partition key, in key order; empty if they do not cover all of it.
-    pub fn partition_key_markers(&self) -> Vec<u16> {
-        self.restrictions.partition_key_markers()
-    }
-
     /// True if rows are checked by several mutable columns, which writes may change at different times.
     pub fn is_mutable_intersection(&self) -> bool {
         self.restrictions.is_mutable_intersection()

@@ -57,6 +57,7 @@ pub(super) fn segments(
 ) -> Result<VecDeque<Segment>, Error> {
     // No row can match WHERE.
     if clusterings.slices.is_empty() {
+        plan.restrictions.check_key_values(execution)?;
         return Ok(VecDeque::new());
     }
     let comparator = ClusteringComparator::of(plan.table);

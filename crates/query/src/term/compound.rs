@@ -50,7 +50,7 @@ pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext
     }
 }
 
-fn of_parts(parts: Vec<Term>, receiver: &ColumnSpec) -> Result<Term, Error> {
+pub(super) fn of_parts(parts: Vec<Term>, receiver: &ColumnSpec) -> Result<Term, Error> {
     if !parts.iter().all(Term::is_constant) {
         let ty = receiver.ty.clone();
         return Ok(Term::Compound(Box::new(Compound { ty, parts })));

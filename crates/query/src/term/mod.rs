@@ -138,6 +138,14 @@ impl Term {
         }
     }
 
+    /// A literal for the receiver whose parts are planned.
+    ///
+    /// # Errors
+    /// The parts are constant, and no value of the receiver's type.
+    pub(crate) fn of_parts(parts: Vec<Self>, receiver: &ColumnSpec) -> Result<Self, Error> {
+        compound::of_parts(parts, receiver)
+    }
+
     /// The value.
     ///
     /// # Errors
@@ -169,14 +177,6 @@ impl Term {
     /// True if the value is known at planning.
     pub(crate) fn is_constant(&self) -> bool {
         matches!(self, Self::Null | Self::Constant(_))
-    }
-
-    /// The index of the marker, if the term is a marker.
-    pub(crate) fn marker_index(&self) -> Option<usize> {
-        match self {
-            Self::Marker(marker) => Some(marker.index),
-            _ => None,
-        }
     }
 
     /// True if the term contains a marker.

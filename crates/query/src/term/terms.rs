@@ -35,12 +35,19 @@ impl Terms {
         receiver: &ColumnSpec,
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
+        let plan = |term: &ast::Term| Term::plan(term, receiver, context);
+        Self::plan_each(operand, receiver, context, plan)
+    }
+
+    /// Like [`Self::plan`]; `plan` plans a member.
+    pub(crate) fn plan_each(
+        operand: &ast::Operand,
+        receiver: &ColumnSpec,
+        context: &PlanContext<'_>,
+        plan: impl Fn(&ast::Term) -> Result<Term, Error>,
+    ) -> Result<Self, Error> {
         match operand {
-            ast::Operand::List(terms) => terms
-                .iter()
-                .map(|term| Term::plan(term, receiver, context))
-                .collect::<Result<_, _>>()
-                .map(Self::Each),
+            ast::Operand::List(terms) => terms.iter().map(plan).collect::<Result<_, _>>().map(Self::Each),
             ast::Operand::Term(term) => {
                 let list = ColumnSpec {
                     name: format!("in({})", receiver.name).into(),

@@ -113,11 +113,13 @@ impl ColumnCondition {
         }
         let (part, spec_name, ty) = part(&ast.subject, column, table, context)?;
         check_durations(ast, &ty)?;
-        let receiver = ColumnSpec::of(
-            table,
-            &spec_name,
-            compared_type(ast.operator, column, ty.clone())?,
-        );
+        let compared_type = compared_type(ast.operator, column, ty.clone())?;
+        let spec_name = match ast.operator {
+            Operator::Contains => format!("value({name})"),
+            Operator::ContainsKey => format!("key({name})"),
+            _ => spec_name,
+        };
+        let receiver = ColumnSpec::of(table, &spec_name, compared_type);
         let wanted = match (&ast.operand, ast.operator) {
             (operand, Operator::In) => Expected::Any(Terms::plan(operand, &receiver, context)?),
             (ast::Operand::Term(term), _) => Expected::One(Term::plan(term, &receiver, context)?),

@@ -59,6 +59,8 @@ pub(super) fn execute(members: &[BatchMember<'_>], origin: Origin) -> Result<Exe
     for (member, json) in members.iter().zip(&json) {
         let plan = json.as_ref().unwrap_or(member.plan);
         check_no_in(plan, origin)?;
+        // Compat: invalid values are refused even if an earlier condition does not hold.
+        plan.condition.evaluate_terms(&member.execution)?;
         bound.push(Bound {
             plan,
             execution: &member.execution,

@@ -65,19 +65,6 @@ impl ModifyPlan {
         &self.table
     }
 
-    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
-    pub fn partition_key_markers(&self) -> Vec<u16> {
-        match &self.target {
-            Target::Where(restrictions) => restrictions.partition_key_markers(),
-            Target::Json(_) => Vec::new(),
-            Target::Values { partition_key, .. } => {
-                let marker = |term: &Term| term.marker_index().and_then(|index| u16::try_from(index).ok());
-                let markers: Option<Vec<u16>> = partition_key.iter().map(marker).collect();
-                markers.unwrap_or_default()
-            }
-        }
-    }
-
     /// True if the statement has an IF.
     pub fn is_conditional(&self) -> bool {
         !self.condition.is_none()

@@ -32,6 +32,10 @@ pub(super) fn mutations(
         let bound = json::bind(plan, source, execution)?;
         return mutations(&bound, execution, timestamp_micros, reading, out);
     }
+    // Compat: of several values that are refused, the error names the first of this order.
+    let timestamp_micros = plan
+        .timing
+        .timestamp_micros(&plan.table, timestamp_micros, execution)?;
     let keys = keys(plan, execution)?;
     let rows = rows(plan, execution)?;
     let time = plan.timing.evaluate(&plan.table, timestamp_micros, execution)?;
@@ -160,6 +164,7 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
                     .map(|slice| padded(&plan.table, slice.start.values));
                 Rows::Each(rows.collect())
             } else {
+                restrictions.check_edges(execution)?;
                 Rows::Slices(restrictions.slices(execution)?)
             }
         }

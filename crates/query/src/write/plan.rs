@@ -66,15 +66,20 @@ fn insert_values(
         return Err(Error::invalid("The column names contains duplicates"));
     }
     let planner = OperationPlanner { table, context };
-    let mut keys = Vec::new();
+    let mut in_key = Vec::new();
     let mut operations = Vec::new();
     for (name, value) in names.iter().zip(values) {
         let column = existing(table, name)?;
         if column.is_primary_key() {
-            keys.push((column, Term::plan(value, &planner.receiver(column), context)?));
+            in_key.push((column, value));
         } else {
             operations.push(planner.set(column, value)?);
         }
+    }
+    // Compat: behind the other columns, so that the error names the same of several values that do not fit.
+    let mut keys = Vec::with_capacity(in_key.len());
+    for (column, value) in in_key {
+        keys.push((column, Term::plan(value, &planner.receiver(column), context)?));
     }
     let operations = Operations::new(operations);
     let target = target_of_values(table, keys, &operations, condition)?;

@@ -90,8 +90,8 @@ impl RowWriter<'_> {
             Value::Unset => return Ok(None),
             Value::Null => return Err(Error::invalid("Invalid null value for counter increment")),
         };
-        // An empty bigint counts as zero.
-        let delta = <[u8; 8]>::try_from(&*bytes).map_or(0, i64::from_be_bytes);
+        let delta = <[u8; 8]>::try_from(&*bytes).map(i64::from_be_bytes);
+        let delta = delta.map_err(|_| Error::invalid("Invalid empty value for counter increment"))?;
         Ok(Some(self.time.counter_cell(counter::update(delta_of(delta)?))))
     }
 

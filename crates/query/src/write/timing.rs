@@ -57,14 +57,18 @@ impl Timing {
         self.ttl.is_some()
     }
 
-    /// The times for this execution. `timestamp_micros` is the timestamp if the statement has none of its own.
-    pub(super) fn evaluate(
+    /// The timestamp for this execution; `default_micros` if the statement has none of its own.
+    pub(super) fn timestamp_micros(
         &self,
         table: &TableSchema,
-        timestamp_micros: i64,
+        default_micros: i64,
         execution: &Execution<'_>,
-    ) -> Result<WriteTime, Error> {
-        let timestamp_micros = self.timestamp(timestamp_micros, execution)?;
+    ) -> Result<i64, Error> {
+        let given_micros = match &self.timestamp {
+            Some(term) => evaluate_timestamp(term, execution)?,
+            None => None,
+        };
+        let timestamp_micros = given_micros.unwrap_or(default_micros);
         if timestamp_micros == NO_TIMESTAMP {
             return Err(Error::Invalid(format!(
                 "Out of bound timestamp, must be in [{}, {}]",
@@ -75,19 +79,22 @@ impl Timing {
         if self.has_timestamp() && !is_system_keyspace(&table.keyspace) {
             check_timestamp(timestamp_micros, &table.name, execution)?;
         }
+        Ok(timestamp_micros)
+    }
+
+    /// The times for this execution, with the timestamp of [`Self::timestamp_micros`].
+    pub(super) fn evaluate(
+        &self,
+        table: &TableSchema,
+        timestamp_micros: i64,
+        execution: &Execution<'_>,
+    ) -> Result<WriteTime, Error> {
         Ok(WriteTime {
             timestamp_micros,
             deletion_micros: timestamp_micros,
             ttl_secs: self.ttl(table, execution)?,
             now_secs: now_secs(execution),
         })
-    }
-
-    fn timestamp(&self, default: i64, execution: &Execution<'_>) -> Result<i64, Error> {
-        let Some(term) = &self.timestamp else {
-            return Ok(default);
-        };
-        Ok(evaluate_timestamp(term, execution)?.unwrap_or(default))
     }
 
     fn ttl(&self, table: &TableSchema, execution: &Execution<'_>) -> Result<u32, Error> {
