@@ -58,6 +58,11 @@ class Input:
             for _ in range(self.number("H")):
                 self.string()
 
+    def columns(self, count, have_same_table):
+        """Keyspace, table, name and type of each column or marker."""
+        table = (self.string(), self.string()) if have_same_table else None
+        return [(*(table or (self.string(), self.string())), self.string(), self.option()) for _ in range(count)]
+
     def option(self):
         kind = self.number("H")
         if kind == 0x00:
@@ -78,11 +83,7 @@ def rows(source):
     """Columns, rows, and the paging state."""
     flags, count = source.number("i"), source.number("i")
     state = source.bytes() if flags & 2 else None
-    table = (source.string(), source.string()) if flags & 1 else None
-    columns = []
-    for _ in range(count):
-        place = table or (source.string(), source.string())
-        columns.append((*place, source.string(), source.option()))
+    columns = source.columns(count, flags & 1)
     cells = [[source.bytes() for _ in range(count)] for _ in range(source.number("i"))]
     return {"columns": columns, "rows": cells, "state": state}
 
@@ -102,6 +103,19 @@ def decode(opcode, flags, body):
     if kind == SCHEMA_CHANGE:
         return {"change": body[source.at :]}
     return {"kind": kind}
+
+
+def joined_pages(page_at):
+    """An answer with the rows of all pages. `page_at` asks for the page at a paging state, for the first one at None."""
+    answer = page_at(None)
+    state = answer.pop("state", None)
+    while state is not None:
+        more = page_at(state)
+        if "rows" not in more:
+            return more
+        answer["rows"] += more["rows"]
+        state = more["state"]
+    return answer
 
 
 class Server:
@@ -152,15 +166,7 @@ class Server:
 
     def all_pages(self, text, timestamp, page, consistency=1):
         """The rows of all pages."""
-        answer = self.page(text, timestamp, page, consistency)
-        state = answer.pop("state", None)
-        while state is not None:
-            more = self.page(text, timestamp, page, consistency, state)
-            if "rows" not in more:
-                return more
-            answer["rows"] += more["rows"]
-            state = more["state"]
-        return answer
+        return joined_pages(lambda state: self.page(text, timestamp, page, consistency, state))
 
     def page(self, text, timestamp, page, consistency=1, state=None):
         flags, place = PAGE_SIZE | TIMESTAMP, b""

@@ -325,7 +325,8 @@ class Conditional(Features):
     def condition(self):
         kind = self.chance.randrange(4)
         if kind == 0:
-            return self.insert().rstrip() + " IF NOT EXISTS"
+            values, using, time = self.insert().rstrip().partition(" USING")
+            return f"{values} IF NOT EXISTS{using}{time}"
         if kind == 1:
             return f"DELETE {self.chance.choice(['', self.chance.choice(self.regular).name + ' '])}FROM {self.place} WHERE {self.row()} {self.conditions()}"
         if kind == 2 and self.static:
@@ -388,13 +389,13 @@ class Counters(Features):
 FAMILIES = {kind.__name__.lower(): kind for kind in (Plain, Indexed, Viewed, Conditional, Counters)}
 
 
-def make_tables(chance, servers):
+def make_tables(chance, servers, families=FAMILIES):
     """Makes a table of each family in an empty keyspace. The servers may refuse an index or a view, but both in the same words."""
-    names = [os.environ["FAMILY"]] if "FAMILY" in os.environ else list(FAMILIES)
+    names = [os.environ["FAMILY"]] if "FAMILY" in os.environ else list(families)
     make_keyspace(servers)
     tables = []
     for number, name in enumerate(names):
-        table = FAMILIES[name](chance, number)
+        table = families[name](chance, number)
         tables.append(table)
         for text in table.schema():
             answers = [server.query(text, FIRST_TIMESTAMP) for server in servers]

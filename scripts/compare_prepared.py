@@ -13,12 +13,12 @@ import re
 import struct
 import uuid
 
-from compare_answers import RESULT, Input, Server, decode, long_string
+from compare_answers import PAGE_SIZE, PAGING_STATE, RESULT, TIMESTAMP, Input, Server, decode, joined_pages, long_string
 from compare_features import is_known, make_tables
 from compare_random import CONSISTENCY, run
 
 PREPARE, EXECUTE, PREPARED = 0x09, 0x0A, 4
-WITH_VALUES, PAGE_SIZE, PAGING_STATE, TIMESTAMP = 0x01, 0x04, 0x08, 0x20
+WITH_VALUES = 0x01
 UNSET = object()
 BOOLEAN, DECIMAL = 0x04, 0x06
 LIST, MAP, SET, UDT, TUPLE = 0x20, 0x21, 0x22, 0x30, 0x31
@@ -50,7 +50,7 @@ def end_of_group(tokens, at):
 
 
 def pieces(text):
-    """The statement in pieces: texts, and literals of scalars, collections and tuples, which overlap none other."""
+    """The statement in pieces: whole literals of scalars, collections and tuples, and the texts between them."""
     found = [(match.lastgroup, match.group()) for match in TOKEN.finditer(text)]
     tokens = [token for _, token in found]
     at = 0
@@ -225,26 +225,14 @@ class PreparingServer(Server):
         identity = source.take(source.number("H"))
         flags, count = source.number("i"), source.number("i")
         keys = [source.number("H") for _ in range(source.number("i"))]
-        table = (source.string(), source.string()) if flags & 1 else None
-        markers = []
-        for _ in range(count):
-            place = table or (source.string(), source.string())
-            markers.append((*place, source.string(), source.option()))
+        markers = source.columns(count, flags & 1)
         return {"id": identity, "keys": keys, "columns": markers, "result": source.body[source.at :]}
 
     def execute(self, prepared, values, timestamp, page):
         """The rows of all pages."""
-        answer = self.execute_page(prepared, values, timestamp, page)
-        state = answer.pop("state", None)
-        while state is not None:
-            more = self.execute_page(prepared, values, timestamp, page, state)
-            if "rows" not in more:
-                return more
-            answer["rows"] += more["rows"]
-            state = more["state"]
-        return answer
+        return joined_pages(lambda state: self.execute_page(prepared, values, timestamp, page, state))
 
-    def execute_page(self, prepared, values, timestamp, page, state=None):
+    def execute_page(self, prepared, values, timestamp, page, state):
         flags = WITH_VALUES | PAGE_SIZE | TIMESTAMP | (PAGING_STATE if state is not None else 0)
         coded = b"".join(struct.pack(">i", -2) if value is UNSET else sized(value) for value in values)
         identity = prepared["id"]

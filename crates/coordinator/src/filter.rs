@@ -17,7 +17,8 @@ use ilion_schema::{ColumnId, TableSchema};
 
 use crate::fields::{Input, encode_list, encode_option};
 
-/// A [`ClusteringFilter`] for another process, without `liveness`: only materialized views and the row cache need that, inside a node.
+/// A [`ClusteringFilter`] for another process, without `liveness`, which only materialized views and the row cache need, inside a node, and
+/// without `now_secs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFilter {
     slices: Vec<Slice>,
@@ -77,6 +78,7 @@ impl NamedFilter {
                 Arc::from_iter(elements.iter().filter_map(wanted))
             }),
             liveness: false,
+            now_secs: None,
         })
     }
 

@@ -112,7 +112,8 @@ pub(crate) struct PointRead<'r> {
 }
 
 impl TableStore {
-    /// One partition, merged from all sources that may have data of it. `now_secs` is at or after the reader's time.
+    /// One partition, merged from all sources that may have data of it. `now_secs` is at or after the reader's time, unless the filter
+    /// has that.
     pub(crate) fn read_partition(
         &self,
         table: &Arc<TableSchema>,
@@ -143,7 +144,10 @@ impl TableStore {
             comparator: active.comparator(),
         };
         match Wanted::of(table, &read.filter, read.comparator) {
-            Some(wanted) => read.settle(&view, wanted, now_secs),
+            Some(wanted) => {
+                let now_secs = now_secs.max(read.filter.now_secs.unwrap_or(0));
+                read.settle(&view, wanted, now_secs)
+            }
             None => read.merge(&view),
         }
     }

@@ -230,6 +230,16 @@ impl Execution<'_> {
             .ok_or_else(|| Error::ServerError(format!("bind marker {index} has no value")))
     }
 
+    /// The time of reads, seconds since 1970.
+    pub fn read_secs(&self) -> u32 {
+        u32::try_from(self.now_secs.max(0)).unwrap_or(u32::MAX)
+    }
+
+    /// The time of reads if the request gives it, since then it may be later than the present.
+    pub fn given_now_secs(&self) -> Option<u32> {
+        self.options.now_secs.map(|_| self.read_secs())
+    }
+
     /// The timestamp of a write without one of its own. If the request has none either, each call returns a new one.
     pub fn timestamp_micros(&self) -> i64 {
         self.options

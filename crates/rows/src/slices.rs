@@ -103,6 +103,8 @@ pub struct ClusteringFilter {
     pub elements: Option<Arc<[WantedElements]>>,
     /// True if the liveness of rows is selected. If not, it may be outdated or missing where a cell shows that the row is live.
     pub liveness: bool,
+    /// The time of the reader, seconds since 1970, if it may be later than the present. `None`: the reader goes by the clock.
+    pub now_secs: Option<u32>,
 }
 
 /// The selected elements of a complex column; without paths, only the timestamps and TTLs of a column of any type.
@@ -123,6 +125,7 @@ impl ClusteringFilter {
             columns: None,
             elements: None,
             liveness: false,
+            now_secs: None,
         }
     }
 

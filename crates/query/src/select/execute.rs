@@ -165,11 +165,15 @@ impl SelectPlan {
         let Some(key) = self.restrictions.only_key(execution)? else {
             return Ok(out);
         };
-        let filter = match self.restrictions.wants_all_rows() && self.element_keys.is_empty() {
+        let now_secs = execution.given_now_secs();
+        let is_shared =
+            self.restrictions.wants_all_rows() && self.element_keys.is_empty() && now_secs.is_none();
+        let filter = match is_shared {
             true => Cow::Borrowed(&self.all_rows),
             false => Cow::Owned(ClusteringFilter {
                 elements: wanted_elements(&self.element_keys, execution),
                 slices: self.restrictions.slices(execution)?,
+                now_secs,
                 ..self.all_rows.clone()
             }),
         };

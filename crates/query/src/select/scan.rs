@@ -85,6 +85,7 @@ impl<'e> Scan<'e> {
             columns: plan.columns.clone(),
             elements: wanted_elements(plan.element_keys, execution),
             liveness: false,
+            now_secs: execution.given_now_secs(),
         };
         let search = plan.restrictions.search_plan(plan.table, execution)?;
         let search = search.filter(|_| !clusterings.slices.is_empty());
@@ -433,7 +434,7 @@ pub(super) fn end_read<C: Cursor>(cursor: &ReadPurge<C>, table: &TableSchema, ex
 
 /// The rules by which data is live or dead, at the time of the execution.
 pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLaw {
-    let now_secs = u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX);
+    let now_secs = execution.read_secs();
     ReadLaw {
         now_secs,
         gc_before_secs: now_secs.saturating_sub(table.options.gc_grace_secs),

@@ -69,6 +69,7 @@ impl Current {
         let failed = |error: ReadError| StoreError::Read(error).of_read(consistency);
         let filter = ClusteringFilter {
             slices,
+            now_secs: execution.given_now_secs(),
             ..ClusteringFilter::all()
         };
         let cursor = execution.store.read_partition(table, key, &filter);

@@ -237,6 +237,7 @@ fn random_filter(case: &Case, dice: &mut Dice) -> ClusteringFilter {
         columns: dice.one_in(2).then(|| random_columns(&case.table, dice).into()),
         elements: dice.one_in(2).then(|| random_elements(&case.table, dice).into()),
         liveness: dice.one_in(2),
+        now_secs: None,
     }
 }
 

@@ -119,10 +119,9 @@ pub(super) fn make_negation(
         ty.clone(),
         ty,
         move |value| {
-            let Some(number) = Number::decode(&result, value)? else {
-                return Ok(Some(value.clone()));
-            };
-            number.negated().encode(&result).map(Some)
+            // Compat: the negation of an empty value is null.
+            let number = Number::decode(&result, value)?;
+            number.map(|number| number.negated().encode(&result)).transpose()
         },
     ))
 }
