@@ -87,8 +87,10 @@ impl<'e> Scan<'e> {
             liveness: false,
             now_secs: execution.given_now_secs(),
         };
-        let search = plan.restrictions.search_plan(plan.table, execution)?;
-        let search = search.filter(|_| !clusterings.slices.is_empty());
+        let search = match clusterings.slices.is_empty() {
+            true => None,
+            false => plan.restrictions.search_plan(plan.table, execution)?,
+        };
         let mut scan = Self {
             plan,
             execution,
