@@ -74,8 +74,8 @@
 //! `Snapshots::changing`, `TableStore::maintenance` (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active`
 //! (of several tables by ascending table id), `TableStore::swap`, the log's own. A lock of a hidden table comes after the same lock of
 //! its table. No lock but that of snapshots, the build's, `manual` and `maintenance` is held during file I/O (the log writes under its
-//! own rules; `Shared::reached` and `Shared::purged` guard their files). One exception: TRUNCATE holds `active` while it writes the latest rows into its
-//! snapshot.
+//! own rules; `Shared::reached` and `Shared::purged` guard their files). One exception: TRUNCATE holds `active` while it writes the
+//! latest rows into its snapshot.
 
 mod adjust;
 mod affected;
