@@ -18,7 +18,7 @@ use ilion_schema::{ColumnId, TableSchema};
 use crate::fields::{Input, encode_list, encode_option};
 
 /// A [`ClusteringFilter`] for another process, without `liveness`, which only materialized views and the row cache need, inside a node, and
-/// without `now_secs`.
+/// without `now_secs`: replicas assume that the clock of the coordinator is ahead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFilter {
     slices: Vec<Slice>,

@@ -23,6 +23,10 @@ use crate::tablets::{tablet_of, tablets_of};
 /// Maximum memory of a page in bytes, whatever the coordinator asks for.
 const PAGE_BYTES_MAX: u32 = 16 << 20;
 
+/// The clock of a coordinator may be ahead of this node's by so much. Values that expire within this time do not show that a row lives, so
+/// that a read may touch more SSTables.
+const CLOCK_AHEAD_SECS_MAX: u32 = 3600;
+
 /// A node as a replica.
 pub struct ReplicaReader {
     /// Its own data.
@@ -137,6 +141,12 @@ impl Read {
     }
 }
 
+/// The latest time that the clock of a coordinator may show, seconds since 1970.
+fn latest_secs(store: &dyn Store) -> u32 {
+    let now_secs = u32::try_from(store.now_micros() / 1_000_000).unwrap_or(0);
+    now_secs.saturating_add(CLOCK_AHEAD_SECS_MAX)
+}
+
 /// A command that is being answered.
 struct Serving<'r> {
     replica: &'r ReplicaReader,
@@ -152,7 +162,8 @@ impl Serving<'_> {
         let store = &*self.replica.store;
         match read {
             Read::Partition { key, filter, resume } => {
-                let filter = filter.resolve(self.table).map_err(refused)?;
+                let mut filter = filter.resolve(self.table).map_err(refused)?;
+                filter.now_secs = Some(latest_secs(store));
                 let resume = resume.clone().map(|bound| Resume::Within(key.clone(), bound));
                 let span = Span::Partition(key.clone());
                 let cursor = open(store, self.table, &span, &filter, resume.as_ref())?;

@@ -224,10 +224,16 @@ impl Store for PlaceStore {
         key: &DecoratedKey,
         filter: &ClusteringFilter,
     ) -> Result<Box<dyn Cursor>, StoreError> {
-        match self.is_here(key) {
-            true => self.inner.read_partition(table, key, filter),
-            false => Ok(Box::new(VecCursor::new(Vec::new()))),
+        if !self.is_here(key) {
+            return Ok(Box::new(VecCursor::new(Vec::new())));
         }
+        // The clock of the log may be ahead of this node's.
+        let now_secs = self.with(|place| u32::try_from(place.time_micros / 1_000_000).unwrap_or(0));
+        let filter = ClusteringFilter {
+            now_secs: filter.now_secs.max(now_secs),
+            ..filter.clone()
+        };
+        self.inner.read_partition(table, key, &filter)
     }
 
     fn is_clearable(&self, _table: TableId) -> bool {
@@ -309,8 +315,62 @@ impl Store for PlaceStore {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use ilion_engine::EngineOptions;
+    use ilion_env::MemEnv;
+    use ilion_query::{ClientState, ExecuteOptions, Outcome, QueryOptions, QueryProcessor};
 
     use super::*;
+
+    #[test]
+    fn a_condition_finds_the_row_that_lives_by_the_clock_of_the_log() {
+        let (now_secs, later_secs) = (1_700_000_000, 1_700_000_060);
+        let env = MemEnv::new(1);
+        env.set_micros(now_secs * 1_000_000);
+        let options = EngineOptions::below(Path::new("/ilion"));
+        let engine = Arc::new(Engine::open(env.shared(), options).unwrap());
+        let tablets = Tablets::new(1).unwrap();
+        let store = Arc::new(PlaceStore::new(engine.clone(), Uuid::nil(), tablets));
+        let processor = QueryProcessor::new(store.clone(), QueryOptions::default());
+        let query = |text: &str, timestamp_micros| {
+            let options = ExecuteOptions {
+                timestamp_micros: Some(timestamp_micros),
+                ..ExecuteOptions::default()
+            };
+            processor
+                .query(&mut ClientState::default(), text, &options)
+                .unwrap()
+                .outcome
+        };
+        for text in [
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "CREATE TABLE ks.t (k int PRIMARY KEY, a int, b int)",
+        ] {
+            store.altering(1, || query(text, 1));
+        }
+        let seed = time_uuid_from_ticks(1 << 50, 1);
+        let at = |secs: i64, offset: u64, text| {
+            let position = TabletPosition { tablet: 0, offset };
+            let context = CommandContext::new(position, secs * 1_000_000, seed);
+            store.at(context, || query(text, offset.cast_signed()))
+        };
+        at(now_secs, 1, "INSERT INTO ks.t (k) VALUES (1)");
+        engine
+            .flush(engine.schema().table("ks", "t").unwrap().id)
+            .unwrap();
+        at(
+            now_secs,
+            2,
+            "UPDATE ks.t USING TTL 10 SET a = 5, b = 5 WHERE k = 1",
+        );
+        // For this node, the values of the row have not expired yet.
+        let Outcome::Rows(rows) = at(later_secs, 3, "UPDATE ks.t SET a = 6 WHERE k = 1 IF EXISTS") else {
+            panic!("a conditional write has rows");
+        };
+        let applied = [0, 0, 0, 1, 1];
+        assert_eq!(rows.cells.into_vec(), applied);
+    }
 
     #[test]
     fn ids_of_a_command_differ_ascend_and_are_the_same_on_every_replica() {

@@ -8,6 +8,7 @@
 //! | `routes` | who is asked, how often, and who refuses |
 //! | `limits` | other nodes send little more than a statement wants |
 //! | `speculation` | a replica that is slow is not waited for, if the table says so |
+//! | `clocks` | replicas whose clocks are behind |
 //! | `messages` | messages survive their bytes; hostile bytes are refused |
 
 #![allow(
@@ -18,6 +19,7 @@
 
 mod barriers;
 mod client;
+mod clocks;
 mod failures;
 mod limits;
 mod messages;

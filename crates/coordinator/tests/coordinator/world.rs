@@ -161,6 +161,15 @@ impl World {
         assert_eq!(answered, expected, "{text}");
     }
 
+    /// Flushes all nodes.
+    pub fn flush(&self) {
+        for engine in self.engines.iter().chain([&self.single_engine]) {
+            for table in user_tables(engine) {
+                engine.flush(table).unwrap();
+            }
+        }
+    }
+
     /// Flushes or compacts a node.
     pub fn move_data(&self, dice: &mut Dice) {
         let engine = match dice.below(self.engines.len() + 1) {
