@@ -134,7 +134,7 @@ def make_tables(chance, servers):
 
 
 def ask(chance, servers, text, timestamp, page):
-    """What was asked, and the answers."""
+    """The statement as it is shown to people, and the answers of the servers."""
     TimedServer.now += chance.choice([0, 0, 0, 1, 1, 2, 5])
     shown = f"{text}\n  at {TimedServer.now}"
     answers = [server.all_pages(text, timestamp, page, CONSISTENCY) for server in servers]

@@ -242,7 +242,7 @@ class PreparingServer(Server):
 
 
 def ask(chance, servers, text, timestamp, page):
-    """What was asked, and the answers."""
+    """The statement as it is shown to people, and the answers of the servers."""
     text, literals = with_markers(chance, text)
     prepared = [server.prepare(text) for server in servers]
     described = [{key: value for key, value in answer.items() if key != "id"} for answer in prepared]

@@ -300,7 +300,7 @@ def fails_in_groups(text, answers):
 
 
 def ask_both(_, servers, text, timestamp, page):
-    """What was asked, for people, and the answers of the servers."""
+    """The statement as it is shown to people, and the answers of the servers."""
     return text, [server.all_pages(text, timestamp, page, CONSISTENCY) for server in servers]
 
 

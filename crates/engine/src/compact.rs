@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ilion_commitlog::{Position, SegmentId};
+use ilion_commitlog::Position;
 use ilion_compaction::{Choice, Output, Watched, merge_into};
 use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::{
@@ -230,10 +230,7 @@ impl Shared {
     /// Remembers the stretches of the log that only the inputs cover, since no SSTable will be left to name them.
     fn remember_purged(&self, inputs: &Inputs<'_>) -> Result<()> {
         let covered = inputs.all().flat_map(|live| intervals_of(&live.sstable, self.id));
-        let first = self
-            .log
-            .get()
-            .map_or(SegmentId(0), |log| log.stretch(Position::START).from);
+        let first = self.log()?.stretch(Position::START).from;
         let purged = &mut *self.purged.lock();
         if purged.add(inputs.store.id, covered, first) {
             purged.write(&*self.env, &self.options.data_dir, self.id)?;

@@ -112,8 +112,7 @@ pub(crate) struct PointRead<'r> {
 }
 
 impl TableStore {
-    /// One partition, merged from all sources that may have data of it. `now_secs` is at or after the reader's time, unless the filter
-    /// has that.
+    /// One partition, merged from all sources that may have data of it. `now_secs` is the present.
     pub(crate) fn read_partition(
         &self,
         table: &Arc<TableSchema>,
@@ -145,6 +144,7 @@ impl TableStore {
         };
         match Wanted::of(table, &read.filter, read.comparator) {
             Some(wanted) => {
+                // A row that lives at the later time lives at both.
                 let now_secs = now_secs.max(read.filter.now_secs.unwrap_or(0));
                 read.settle(&view, wanted, now_secs)
             }

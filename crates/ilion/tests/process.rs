@@ -307,32 +307,16 @@ fn wrong_settings_and_arguments_end_with_2() {
         format!("ilion: {file}, line 2: unknown setting commitlog_sink; did you mean commitlog_sync?\n")
     );
     let data = directory.path().to_str().unwrap();
+    let on_free_ports = |setting| {
+        let ports = ["serve", "--port", "0", "--admin-port", "0"];
+        [&ports[..], &["--data", data, "--set", setting]].concat()
+    };
     for arguments in [
         &["serve", "--set", "cluster_name"][..],
         &["serve", "--data", data, "--set", "admin_address=0.0.0.0"],
         &["serve", "--data", data, "--address", "0.0.0.0"],
-        &[
-            "serve",
-            "--port",
-            "0",
-            "--admin-port",
-            "0",
-            "--data",
-            data,
-            "--set",
-            "authorizer=CassandraAuthorizer",
-        ],
-        &[
-            "serve",
-            "--port",
-            "0",
-            "--admin-port",
-            "0",
-            "--data",
-            data,
-            "--set",
-            "commitlog_segment_size=8GiB",
-        ],
+        &on_free_ports("authorizer=CassandraAuthorizer"),
+        &on_free_ports("commitlog_segment_size=8GiB"),
         &["serve", "--nonsense"],
         &["set-cache-keys-to-save", "keys", "-2"],
         &["dance"],

@@ -150,7 +150,7 @@ impl<'a> PlanContext<'a> {
             .collect()
     }
 
-    /// What clients are told of the markers: the receivers, but each named marker under its own name.
+    /// The markers as PREPARE describes them: each has the type of its receiver, and its own name if it has one, else the receiver's.
     pub fn variables(&self, mut receivers: Vec<ColumnSpec>) -> Vec<ColumnSpec> {
         for (receiver, marker) in receivers.iter_mut().zip(self.marker_names) {
             if let Some(name) = &marker.name {
@@ -230,14 +230,9 @@ impl Execution<'_> {
             .ok_or_else(|| Error::ServerError(format!("bind marker {index} has no value")))
     }
 
-    /// The time of reads, seconds since 1970.
-    pub fn read_secs(&self) -> u32 {
-        u32::try_from(self.now_secs.max(0)).unwrap_or(u32::MAX)
-    }
-
-    /// The time of reads if the request gives it, since then it may be later than the present.
-    pub fn given_now_secs(&self) -> Option<u32> {
-        self.options.now_secs.map(|_| self.read_secs())
+    /// The current time for TTLs as SSTables store it.
+    pub fn ttl_now_secs(&self) -> u32 {
+        u32::try_from(self.now_secs.max(0)).unwrap_or(u32::MAX - 1)
     }
 
     /// The timestamp of a write without one of its own. If the request has none either, each call returns a new one.

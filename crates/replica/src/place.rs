@@ -224,16 +224,10 @@ impl Store for PlaceStore {
         key: &DecoratedKey,
         filter: &ClusteringFilter,
     ) -> Result<Box<dyn Cursor>, StoreError> {
-        if !self.is_here(key) {
-            return Ok(Box::new(VecCursor::new(Vec::new())));
+        match self.is_here(key) {
+            true => self.inner.read_partition(table, key, filter),
+            false => Ok(Box::new(VecCursor::new(Vec::new()))),
         }
-        // The clock of the log may be ahead of this node's.
-        let now_secs = self.with(|place| u32::try_from(place.time_micros / 1_000_000).unwrap_or(0));
-        let filter = ClusteringFilter {
-            now_secs: filter.now_secs.max(now_secs),
-            ..filter.clone()
-        };
-        self.inner.read_partition(table, key, &filter)
     }
 
     fn is_clearable(&self, _table: TableId) -> bool {

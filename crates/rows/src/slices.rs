@@ -103,7 +103,7 @@ pub struct ClusteringFilter {
     pub elements: Option<Arc<[WantedElements]>>,
     /// True if the liveness of rows is selected. If not, it may be outdated or missing where a cell shows that the row is live.
     pub liveness: bool,
-    /// The time of the reader, seconds since 1970, if it may be later than the present. `None`: the reader goes by the clock.
+    /// The time for which the reader asks whether rows live, seconds since 1970. `None`: the present by the node's clock.
     pub now_secs: Option<u32>,
 }
 

@@ -165,15 +165,16 @@ impl SelectPlan {
         let Some(key) = self.restrictions.only_key(execution)? else {
             return Ok(out);
         };
-        let now_secs = execution.given_now_secs();
-        let is_shared =
-            self.restrictions.wants_all_rows() && self.element_keys.is_empty() && now_secs.is_none();
-        let filter = match is_shared {
+        // The plan's filter has no time, so it is for reads at the present.
+        let is_of_plan = self.restrictions.wants_all_rows()
+            && self.element_keys.is_empty()
+            && execution.options.now_secs.is_none();
+        let filter = match is_of_plan {
             true => Cow::Borrowed(&self.all_rows),
             false => Cow::Owned(ClusteringFilter {
                 elements: wanted_elements(&self.element_keys, execution),
                 slices: self.restrictions.slices(execution)?,
-                now_secs,
+                now_secs: Some(execution.ttl_now_secs()),
                 ..self.all_rows.clone()
             }),
         };

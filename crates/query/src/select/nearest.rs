@@ -379,7 +379,7 @@ impl WantedRows<'_> {
         let filter = ClusteringFilter {
             slices,
             columns: self.plan.all_rows.columns.clone(),
-            now_secs: execution.given_now_secs(),
+            now_secs: Some(execution.ttl_now_secs()),
             ..ClusteringFilter::all()
         };
         let refused = |error: StoreError| error.of_read(execution.options.consistency);

@@ -85,7 +85,7 @@ impl<'e> Scan<'e> {
             columns: plan.columns.clone(),
             elements: wanted_elements(plan.element_keys, execution),
             liveness: false,
-            now_secs: execution.given_now_secs(),
+            now_secs: Some(execution.ttl_now_secs()),
         };
         let search = match clusterings.slices.is_empty() {
             true => None,
@@ -436,7 +436,7 @@ pub(super) fn end_read<C: Cursor>(cursor: &ReadPurge<C>, table: &TableSchema, ex
 
 /// The rules by which data is live or dead, at the time of the execution.
 pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLaw {
-    let now_secs = execution.read_secs();
+    let now_secs = execution.ttl_now_secs();
     ReadLaw {
         now_secs,
         gc_before_secs: now_secs.saturating_sub(table.options.gc_grace_secs),

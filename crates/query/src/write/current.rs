@@ -9,7 +9,6 @@ use ilion_rows::{
 };
 use ilion_schema::{ColumnId, TableSchema};
 
-use super::timing::now_secs;
 use crate::context::Execution;
 use crate::{Error, StoreError};
 
@@ -67,9 +66,10 @@ impl Current {
     ) -> Result<Self, Error> {
         let consistency = execution.options.consistency;
         let failed = |error: ReadError| StoreError::Read(error).of_read(consistency);
+        let now_secs = execution.ttl_now_secs();
         let filter = ClusteringFilter {
             slices,
-            now_secs: execution.given_now_secs(),
+            now_secs: Some(now_secs),
             ..ClusteringFilter::all()
         };
         let cursor = execution.store.read_partition(table, key, &filter);
@@ -84,7 +84,6 @@ impl Current {
             return Ok(current);
         };
         cost::add(Count::Partitions, 1);
-        let now_secs = now_secs(execution);
         let of_static = head.static_row.as_ref().map(Row::newest_micros);
         current.newest_micros = head
             .deletion

@@ -32,7 +32,7 @@ pub(super) fn mutations(
         let bound = json::bind(plan, source, execution)?;
         return mutations(&bound, execution, timestamp_micros, reading, out);
     }
-    // Compat: of several values that are refused, the error names the first of this order.
+    // Compat: the timestamp is checked before the key, so if both are invalid, the error names the timestamp.
     let timestamp_micros = plan
         .timing
         .timestamp_micros(&plan.table, timestamp_micros, execution)?;

@@ -76,7 +76,7 @@ fn insert_values(
             operations.push(planner.set(column, value)?);
         }
     }
-    // Compat: behind the other columns, so that the error names the same of several values that do not fit.
+    // Compat: values of the key are planned last, so if another value does not fit either, the error names that one.
     let mut keys = Vec::with_capacity(in_key.len());
     for (column, value) in in_key {
         keys.push((column, Term::plan(value, &planner.receiver(column), context)?));

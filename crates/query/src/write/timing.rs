@@ -93,7 +93,7 @@ impl Timing {
             timestamp_micros,
             deletion_micros: timestamp_micros,
             ttl_secs: self.ttl(table, execution)?,
-            now_secs: now_secs(execution),
+            now_secs: execution.ttl_now_secs(),
         })
     }
 
@@ -140,11 +140,6 @@ pub(crate) fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Resu
     }
 }
 
-/// The current time for TTLs, in seconds since 1970.
-pub(super) fn now_secs(execution: &Execution<'_>) -> u32 {
-    u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX - 1)
-}
-
 /// Refuses an expiry that is too late to be stored. Compat: the `REJECT` policy of `ExpirationDateOverflowHandling`.
 fn check_expiry(
     ttl_secs: u32,
@@ -153,7 +148,7 @@ fn check_expiry(
     execution: &Execution<'_>,
 ) -> Result<(), Error> {
     let expiry_max = execution.query_options.expiry_secs_max;
-    let ends = u64::from(now_secs(execution)) + u64::from(ttl_secs);
+    let ends = u64::from(execution.ttl_now_secs()) + u64::from(ttl_secs);
     if ttl_secs == NO_TTL || ends <= u64::from(expiry_max) {
         return Ok(());
     }
