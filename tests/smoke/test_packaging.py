@@ -7,6 +7,8 @@ import re
 import shutil
 import signal
 import subprocess
+import urllib.error
+import urllib.request
 
 import kubernetes_validate
 import pytest
@@ -102,33 +104,32 @@ def test_statements_of_the_first_start_that_fail_are_named(tmp_path):
 def test_the_first_process_of_a_container_can_be_stopped_while_it_starts(tmp_path):
     if shutil.which("unshare") is None or os.geteuid() != 0:
         pytest.skip("needs root and unshare")
-    pipe = tmp_path / "1.cql"
-    os.mkfifo(pipe)
-    settings = [f"init_directory={tmp_path}", f"native_transport_port={free_port()}", f"admin_port={free_port()}"]
+    # The start waits for somebody who writes into this.
+    os.mkfifo(tmp_path / "1.cql")
+    admin_port = free_port()
+    settings = [f"init_directory={tmp_path}", f"native_transport_port={free_port()}", f"admin_port={admin_port}"]
     node = [os.environ["SMOKE_ILION"], "serve", "--data", str(tmp_path / "data")]
     node += [word for setting in settings for word in ("--set", setting)]
     outside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", *node], stderr=subprocess.PIPE, text=True)
-    opened = []
 
     def is_starting():
         assert outside.poll() is None, outside.stderr.read()
         try:
-            # It can be opened for writing once the node reads it. The node then waits until something is written.
-            opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+            urllib.request.urlopen(f"http://127.0.0.1:{admin_port}/readyz", timeout=2)
+        except urllib.error.HTTPError as error:
+            return error.code == 503 and b"the node is starting" in error.read()
         except OSError:
             return False
-        return True
+        return False
 
     try:
-        wait_until(is_starting, "the node executes the statements of the first start")
+        wait_until(is_starting, "the node starts")
         [first] = pathlib.Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text().split()
         os.kill(int(first), signal.SIGTERM)
         assert outside.wait(PATIENCE_SECS) == 128 + signal.SIGTERM
     finally:
         outside.kill()
         outside.communicate()
-        for descriptor in opened:
-            os.close(descriptor)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process;
+use std::thread::JoinHandle;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -98,10 +99,18 @@ fn runtime() -> io::Result<Runtime> {
 ///
 /// They do so anyway, except for the first process of a container, which the kernel gives no default actions: without this, `docker stop`
 /// of a node that is starting would wait for its time limit and then kill it. A node that starts has acknowledged nothing yet.
+///
+/// Drop it after [`StopSignals::watch`]: then each signal reaches one of them.
 #[must_use]
 pub struct StartSignals {
+    /// `None` unless this is the first process of a container.
+    watcher: Option<Watcher>,
+}
+
+struct Watcher {
     /// Its drop ends the thread.
-    _ended: Option<oneshot::Sender<()>>,
+    ended: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 impl StartSignals {
@@ -111,29 +120,82 @@ impl StartSignals {
     /// The operating system refuses.
     pub fn watch() -> io::Result<Self> {
         if process::id() != 1 {
-            return Ok(Self { _ended: None });
+            return Ok(Self { watcher: None });
         }
         let runtime = runtime()?;
         let entered = runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         drop(entered);
-        let (sender, ended) = oneshot::channel();
-        std::thread::Builder::new()
+        let (sender, receiver) = oneshot::channel();
+        let thread = std::thread::Builder::new()
             .name("ilion-starting".to_owned())
             .spawn(move || {
-                let code = runtime.block_on(async {
-                    tokio::select! {
-                        _ = ended => None,
-                        _ = interrupt.recv() => Some(HURRIED_EXIT_CODE),
-                        _ = terminate.recv() => Some(TERMINATED_EXIT_CODE),
-                    }
-                });
+                let code = runtime.block_on(signal_before(receiver, &mut interrupt, &mut terminate));
                 if let Some(code) = code {
                     tracing::info!("a signal ends the start");
                     process::exit(code);
                 }
             })?;
-        Ok(Self { _ended: Some(sender) })
+        let watcher = Watcher {
+            ended: sender,
+            thread,
+        };
+        Ok(Self {
+            watcher: Some(watcher),
+        })
+    }
+}
+
+impl Drop for StartSignals {
+    fn drop(&mut self) {
+        if let Some(Watcher { ended, thread }) = self.watcher.take() {
+            drop(ended);
+            // Fails only if the thread has panicked, which the panic hook has reported.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The exit code for the signal that came before `ended`. A signal of which both learn at the same time counts as earlier: [`StopSignals`]
+/// do not learn of signals before their creation.
+async fn signal_before(
+    ended: oneshot::Receiver<()>,
+    interrupt: &mut Signal,
+    terminate: &mut Signal,
+) -> Option<i32> {
+    tokio::select! {
+        biased;
+        _ = interrupt.recv() => Some(HURRIED_EXIT_CODE),
+        _ = terminate.recv() => Some(TERMINATED_EXIT_CODE),
+        _ = ended => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_that_comes_as_the_start_ends_is_not_lost() {
+        let runtime = runtime().unwrap();
+        let entered = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt()).unwrap();
+        let mut terminate = signal(SignalKind::terminate()).unwrap();
+        // Each may be chosen by chance.
+        for _ in 0..64 {
+            let mut seen = signal(SignalKind::terminate()).unwrap();
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM).unwrap();
+            runtime.block_on(seen.recv());
+            let (sender, ended) = oneshot::channel();
+            drop(sender);
+            let code = runtime.block_on(signal_before(ended, &mut interrupt, &mut terminate));
+            assert_eq!(code, Some(TERMINATED_EXIT_CODE));
+        }
+        let (sender, ended) = oneshot::channel();
+        drop(sender);
+        let code = runtime.block_on(signal_before(ended, &mut interrupt, &mut terminate));
+        assert_eq!(code, None);
+        drop(entered);
     }
 }
