@@ -164,6 +164,7 @@ fn manifest_of(name: String, moment: Moment, plan: Plan, chunk_bytes: u32) -> Re
             to: moment.log_to,
             covered_micros: moment.covered_micros,
             segments: plan.segments,
+            purged: moment.purged,
         },
     };
     // Never write a manifest that cannot be read back.

@@ -150,6 +150,9 @@ pub struct LogEntry {
     pub covered_micros: i64,
     /// The segments, oldest first.
     pub segments: Vec<FileEntry>,
+    /// What a replay of them leaves out, as in `ilion.purged`; empty in backups of older versions.
+    #[serde(default)]
+    pub purged: String,
 }
 
 /// A file of a backup.
@@ -342,6 +345,7 @@ mod tests {
                 to: 2,
                 covered_micros: 3,
                 segments: vec![file("ilion-1-1.log", b"xy")],
+                purged: "log 5".to_owned(),
             },
         }
     }

@@ -23,6 +23,8 @@ pub struct Moment {
     pub covered_micros: i64,
     /// Directory with the segments of the stretch.
     pub log_directory: PathBuf,
+    /// What a replay of the segments leaves out, as in `ilion.purged`.
+    pub purged: String,
     /// Where the node archives segments; `None` if it does not.
     pub archive_directory: Option<PathBuf>,
     /// The keyspaces.
@@ -67,6 +69,7 @@ impl Moment {
             at_micros: point.at_micros,
             covered_micros: point.covered_micros,
             log_directory: point.log_directory,
+            purged: point.purged,
             archive_directory: point.archive_directory,
             keyspaces: keyspaces
                 .map(|keyspace| MomentKeyspace {

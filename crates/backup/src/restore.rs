@@ -113,12 +113,10 @@ pub fn restore_node(
     let engine = stage.open_engine()?;
     drain(engine)?;
     begin_new_log(&**env, &stage.engine_options()?, chosen.until_micros())?;
-    stage.forget()?;
     if exists {
         env.remove_dir(target)?;
     }
-    env.rename(stage.root(), target)?;
-    env.sync_dir(parent_of(target))?;
+    stage.become_node(target)?;
     Ok(restored)
 }
 
@@ -162,7 +160,7 @@ fn fill(
     stage: &Stage<'_>,
 ) -> Result<Restored> {
     let bytes = stage.download(place, options, chosen)?;
-    stage.write_id(chosen)?;
+    stage.continue_log(chosen)?;
     let cut = stage.cut(&**env, chosen)?;
     Ok(Restored {
         backup: chosen.base.name.clone(),
@@ -290,13 +288,6 @@ fn beside(target: &Path) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
     name.push(".restoring");
     name.into()
-}
-
-fn parent_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }
 
 #[cfg(test)]

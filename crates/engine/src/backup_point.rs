@@ -4,7 +4,7 @@
 //! The snapshots are taken one after another. A record that was logged between the first and the last of them may be in some and
 //! missing in others; so the log from before the first one up to behind the last one belongs to the backup. A replay of that stretch
 //! over the snapshots gives every table as it was at its end. This is the same replay as after a crash: the intervals of the
-//! SSTables show which records they contain.
+//! SSTables, and the file `ilion.purged`, show which records they contain.
 //!
 //! ```text
 //! <commit log>/backup/ilion-1-<n>.log     links of the stretch
@@ -47,6 +47,8 @@ pub struct BackupPoint {
     pub covered_micros: i64,
     /// The directory with the segments of the stretch.
     pub log_directory: PathBuf,
+    /// The contents of `ilion.purged`: what a replay of the segments leaves out. For [`crate::continue_log`].
+    pub purged: String,
     /// The directory in which sealed segments are archived; `None` without an archive.
     pub archive_directory: Option<PathBuf>,
     /// The keyspaces, without those of the system.
@@ -116,9 +118,7 @@ impl Engine {
         let log = shared.log()?;
         let from = log.barrier();
         shared.snapshots.hold_log(Some(from));
-        let point = self
-            .snapshot_all()
-            .and_then(|tables| self.link_log(log, from, tables));
+        let point = self.take_point(log, from);
         shared.snapshots.hold_log(None);
         // Trims the segments that were held back meanwhile.
         shared.trim_log()?;
@@ -183,6 +183,14 @@ impl Engine {
         })
     }
 
+    fn take_point(&self, log: &CommitLog, from: Position) -> Result<BackupPoint> {
+        // A compaction that leaves no SSTable waits for this. So a replay leaves out what was purged before all snapshots, and nothing of
+        // which an earlier snapshot may have the rows.
+        let purged = self.shared.purged.lock();
+        let tables = self.snapshot_all()?;
+        self.link_log(log, from, tables, purged.print(self.shared.id))
+    }
+
     fn snapshot_all(&self) -> Result<Vec<BackupTable>> {
         let mut tries = 1;
         loop {
@@ -214,7 +222,13 @@ impl Engine {
         }
     }
 
-    fn link_log(&self, log: &CommitLog, from: Position, tables: Vec<BackupTable>) -> Result<BackupPoint> {
+    fn link_log(
+        &self,
+        log: &CommitLog,
+        from: Position,
+        tables: Vec<BackupTable>,
+        purged: String,
+    ) -> Result<BackupPoint> {
         let shared = &self.shared;
         let env = &*shared.env;
         let end = self.end_segment(log)?;
@@ -243,6 +257,7 @@ impl Engine {
             covered_micros: end.covered_micros,
             at_micros: end.at_micros,
             log_directory,
+            purged,
             archive_directory: log.archive_dir().map(ToOwned::to_owned),
             keyspaces: keyspaces
                 .map(|keyspace| BackupKeyspace {

@@ -176,7 +176,7 @@ pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SS
 pub use large::LargeLimits;
 pub use load::Load;
 pub use log_losses::LogLosses;
-pub use new_log::begin_new_log;
+pub use new_log::{begin_new_log, continue_log};
 pub use options::{CacheOptions, EngineOptions, SnapshotOptions};
 pub use progress::AwaitedFacts;
 pub use rewrite::{CheckedSSTable, Rewrite};

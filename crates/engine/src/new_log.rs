@@ -1,15 +1,33 @@
-//! Gives a data directory a new id and an empty commit log, so that it does not continue the log of the node that it is a copy of.
+//! Which log the data directory of a restored node belongs to.
 //!
-//! A restored node goes on from a moment of the past. With the old id its log would be a second continuation of the same log, and
-//! a later restore could mix the two. With a new id, no record of the old log is mistaken for one of the new log.
+//! At first that of the node that was backed up ([`continue_log`]): its log is replayed, and its SSTables name the stretches of this log
+//! that they cover. Then one of its own ([`begin_new_log`]), since the restored node goes on from a moment of the past. With the old id its
+//! log would be a second continuation of the same log, and a later restore could mix the two. With a new id, no record of the old log is
+//! mistaken for one of the new log.
+
+use std::path::Path;
 
 use ilion_commitlog::{LogStretch, Position, SegmentId};
 use ilion_env::Env;
 use uuid::Uuid;
 
+use crate::purged;
 use crate::reached::Reached;
-use crate::recovery::{ID_FILE, LOCK_FILE};
+use crate::recovery::{LOCK_FILE, write_id};
 use crate::{EngineOptions, Error, Result};
+
+/// Makes an engine that opens this data directory continue the log of the node with this id. `purged` is that of the
+/// [`crate::BackupPoint`]; empty if it had none.
+///
+/// # Errors
+/// The operating system returned an error.
+pub fn continue_log(env: &dyn Env, data_dir: &Path, id: Uuid, purged: &str) -> Result<()> {
+    env.create_dir_all(data_dir)?;
+    if !purged.is_empty() {
+        env.write_atomically(&data_dir.join(purged::FILE), purged.as_bytes())?;
+    }
+    write_id(env, data_dir, id)
+}
 
 /// Gives a closed data directory a new id, and removes its commit log. Returns the id. All timestamps that a node gives in this
 /// directory are above `floor_micros`. Requires: the engine was drained before it was closed, so that no record of the log is needed.
@@ -52,6 +70,6 @@ pub fn begin_new_log(env: &dyn Env, options: &EngineOptions, floor_micros: i64) 
     };
     reached.write(env, data_dir)?;
     let id = env.random_uuid();
-    env.write_atomically(&data_dir.join(ID_FILE), format!("{id}\n").as_bytes())?;
+    write_id(env, data_dir, id)?;
     Ok(id)
 }

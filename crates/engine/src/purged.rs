@@ -29,7 +29,7 @@ use crate::Result;
 use crate::crc_lines::{with_crc, without_crc};
 use crate::tablet_ends::is_of_tablet;
 
-const FILE: &str = "ilion.purged";
+pub(crate) const FILE: &str = "ilion.purged";
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// The contents of the file: the stretches of each table, joined and ascending.
@@ -90,7 +90,7 @@ impl Purged {
         true
     }
 
-    fn print(&self, id: Uuid) -> String {
+    pub(crate) fn print(&self, id: Uuid) -> String {
         let mut lines = format!("log {id}\n");
         for (table, stretches) in &self.0 {
             for ((from, from_offset), (to, to_offset)) in stretches {

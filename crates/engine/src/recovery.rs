@@ -33,7 +33,7 @@ use crate::{EngineOptions, Error, Result};
 /// The file that is locked while a process has the data directory open.
 pub(crate) const LOCK_FILE: &str = "ilion.lock";
 /// The file with the id that ties data directory and commit log to each other.
-pub(crate) const ID_FILE: &str = "ilion.id";
+const ID_FILE: &str = "ilion.id";
 const ID_BYTES_MAX: u64 = 64;
 
 /// Opens the directory and replays the log; no thread is running yet when it returns.
@@ -80,6 +80,10 @@ fn stored_id(env: &dyn Env, data_dir: &Path) -> Result<Option<Uuid>> {
             text.trim()
         ))
     })
+}
+
+pub(crate) fn write_id(env: &dyn Env, data_dir: &Path, id: Uuid) -> Result<()> {
+    Ok(env.write_atomically(&data_dir.join(ID_FILE), format!("{id}\n").as_bytes())?)
 }
 
 fn replay_log(
@@ -138,10 +142,9 @@ fn replay_log(
 impl Shared {
     /// Marks the directory as ours after all of it was read, and finishes the transactions that a crash left.
     pub(crate) fn take_over(&self) -> Result<()> {
-        let path = self.options.data_dir.join(ID_FILE);
-        if !self.env.exists(&path) {
-            self.env
-                .write_atomically(&path, format!("{}\n", self.id).as_bytes())?;
+        let data_dir = &self.options.data_dir;
+        if !self.env.exists(&data_dir.join(ID_FILE)) {
+            write_id(&*self.env, data_dir, self.id)?;
         }
         for store in self.tables.load().values() {
             if store.set_aside_reason().is_some() {

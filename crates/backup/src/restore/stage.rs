@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ilion_commitlog::{Cut, Position, cut_after};
-use ilion_engine::{Engine, EngineOptions};
+use ilion_engine::{Engine, EngineOptions, continue_log};
 use ilion_env::Env;
 use ilion_schema::is_system_keyspace;
 use ilion_types::Partitioner;
@@ -18,7 +18,6 @@ use crate::{Error, Place, RestoreOptions, Result};
 /// Name of the file with the state of the restore.
 const MARK: &str = "restore.json";
 const MARK_BYTES_MAX: u64 = 1 << 20;
-const ID: &str = "ilion.id";
 /// Memory of the engine that replays.
 const MEMTABLE_BYTES: usize = 256 << 20;
 /// The replay needs additional room: the size of the files divided by this.
@@ -37,6 +36,13 @@ struct Mark {
 fn is_begun(env: &dyn Env, root: &Path) -> Result<bool> {
     let entries = env.list(root)?;
     Ok(entries.iter().all(|entry| entry.name.starts_with(MARK)))
+}
+
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// `data`, `commitlog` and `restore.json` in a directory.
@@ -92,10 +98,6 @@ impl<'a> Stage<'a> {
         };
         stage.write_mark()?;
         Ok(stage)
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        &self.root
     }
 
     fn write_mark(&self) -> Result<()> {
@@ -228,13 +230,16 @@ impl<'a> Stage<'a> {
         Ok(engine)
     }
 
-    /// Writes the id of the node that was backed up, because its SSTables name the stretch of that node's log that they cover.
-    pub(super) fn write_id(&self, chosen: &Chosen) -> Result<()> {
-        self.env.create_dir_all(&self.options.data_dir)?;
-        let id = format!("{}\n", chosen.base.node);
-        Ok(self
-            .env
-            .write_atomically(&self.options.data_dir.join(ID), id.as_bytes())?)
+    /// Makes the directory continue the log of the node that was backed up, since its SSTables name the stretches of that log that they
+    /// cover.
+    pub(super) fn continue_log(&self, chosen: &Chosen) -> Result<()> {
+        let base = &chosen.base;
+        Ok(continue_log(
+            &**self.env,
+            &self.options.data_dir,
+            base.node,
+            &base.log.purged,
+        )?)
     }
 
     /// The directory that a table is exported to.
@@ -242,10 +247,13 @@ impl<'a> Stage<'a> {
         self.root.join("export").join(table)
     }
 
-    /// Removes the marks of a restore.
-    pub(super) fn forget(&self) -> Result<()> {
-        self.env.remove_file(&self.root.join(MARK))?;
-        Ok(self.env.sync_dir(&self.root)?)
+    /// Gives the directory its final name, and removes the mark after that: without it, another try would not accept the directory as its
+    /// own. A crash in between leaves a node with a file that is not used.
+    pub(super) fn become_node(self, target: &Path) -> Result<()> {
+        self.env.rename(&self.root, target)?;
+        self.env.sync_dir(parent_of(target))?;
+        self.env.remove_file(&target.join(MARK))?;
+        Ok(self.env.sync_dir(target)?)
     }
 
     /// Removes the whole directory.

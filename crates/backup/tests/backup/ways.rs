@@ -38,6 +38,26 @@ fn a_backup_has_what_was_acknowledged_before_it_and_nothing_later() {
 }
 
 #[test]
+fn a_restore_does_not_replay_deletions_that_were_purged() {
+    let (place, node) = place_with_node();
+    let destination = place.destination();
+    node.cql("CREATE TABLE ks.plain (k int, c int, v text, PRIMARY KEY (k, c))");
+    node.cql("DELETE FROM ks.plain USING TIMESTAMP 20 WHERE k = 1 AND c = 1");
+    let engine = node.engine();
+    let table = engine.schema().table("ks", "plain").unwrap().id;
+    let key = 1_i32.to_be_bytes().to_vec().into();
+    engine.compact_keys(table, std::slice::from_ref(&key)).unwrap();
+    assert!(engine.sstables_with(table, &key).unwrap().is_empty());
+    node.cql("INSERT INTO ks.plain (k, c, v) VALUES (1, 1, 'older than the deletion') USING TIMESTAMP 10");
+    let expected = node.rows_of("ks.plain");
+    assert_eq!(expected.len(), 1);
+    node.create(&destination, "one").unwrap();
+    let target = place.path("restored");
+    restore(&place.env, &destination, of("one"), &target).unwrap();
+    assert_eq!(Node::open(&place.env, &target).rows_of("ks.plain"), expected);
+}
+
+#[test]
 fn nothing_is_uploaded_twice() {
     let (place, node) = place_with_node();
     let destination = place.destination();

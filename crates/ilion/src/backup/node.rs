@@ -126,6 +126,7 @@ impl BackedUp {
             at_micros: report.at_micros,
             covered_micros: report.covered_micros,
             log_directory: report.log_directory,
+            purged: report.purged,
             archive_directory: report.archive_directory,
             keyspaces: keyspaces
                 .map(|(name, statement)| MomentKeyspace { name, statement })

@@ -58,6 +58,9 @@ pub struct MomentReport {
     pub covered_micros: i64,
     /// Directory with links of these segments.
     pub log_directory: PathBuf,
+    /// What a replay of these segments leaves out, as in `ilion.purged`.
+    #[serde(default)]
+    pub purged: String,
     /// Directory of archived segments; `None` if the log is not archived.
     pub archive_directory: Option<PathBuf>,
     /// Name of each keyspace, and the statement that creates it.
@@ -91,6 +94,7 @@ impl From<BackupPoint> for MomentReport {
             at_micros: point.at_micros,
             covered_micros: point.covered_micros,
             log_directory: absolute(&point.log_directory),
+            purged: point.purged,
             archive_directory: point.archive_directory.as_deref().map(absolute),
             keyspaces: keyspaces
                 .map(|keyspace| (keyspace.name, keyspace.statement))
