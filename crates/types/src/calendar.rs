@@ -5,16 +5,17 @@
 //! year      := 4 digits | '-' 4 to 9 digits | '+' 5 to 9 digits
 //! time      := hour ':' minute ':' second ['.' 1 to 9 digits]
 //! timestamp := date [('T' | ' ') hour ':' minute [':' second ['.' 0 to 9 digits]]] [zone]
-//! zone      := [' '] ('Z' | (+|-) hour [[':'] minute]) | ' ' name
+//! zone      := [' '] ('Z' | offset) | ' ' ('UTC' | 'GMT') offset | ' ' name
+//! offset    := (+|-) hour [[':'] minute [[':'] second]]
 //! ```
 //!
 //! The calendar is the proleptic Gregorian one, as in `java.time`. In a timestamp, a day up to 31 that the month does not have
 //! is the month's last day, and 24:00 is the next midnight. Compat: a timestamp without a zone is in UTC here, but in the
-//! server's zone in Cassandra; zones are known by offset and by common abbreviations only.
+//! server's zone in Cassandra. [`time_zone`] has the names of zones.
 
 use std::fmt::Write as _;
 
-use crate::Error;
+use crate::{Error, time_zone};
 
 /// Nanoseconds of a day. A time of day is below this value.
 pub const NANOS_PER_DAY: i64 = 86_400_000_000_000;
@@ -145,7 +146,7 @@ fn timestamp(text: &str) -> Option<i64> {
             0
         }
     };
-    let offset_secs = zone_offset_secs(scanner.0)?;
+    let offset_secs = zone_offset_secs(scanner.0, day, nanos)?;
     // Computed with 128 bits: the sum may fit 64 bits even if the product does not.
     let of_day = nanos / 1_000_000 - i64::from(offset_secs) * 1000;
     i64::try_from(i128::from(day) * i128::from(MILLIS_PER_DAY) + i128::from(of_day)).ok()
@@ -156,58 +157,44 @@ fn is_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Unambiguous abbreviations of time zones, in hours from UTC.
-const ZONES: [(&str, i32); 17] = [
-    ("UTC", 0),
-    ("GMT", 0),
-    ("UT", 0),
-    ("WET", 0),
-    ("WEST", 1),
-    ("CET", 1),
-    ("CEST", 2),
-    ("EET", 2),
-    ("EEST", 3),
-    ("EST", -5),
-    ("EDT", -4),
-    ("CST", -6),
-    ("CDT", -5),
-    ("MST", -7),
-    ("MDT", -6),
-    ("PST", -8),
-    ("PDT", -7),
-];
-
 /// The largest offset of a zone from UTC, in seconds.
 const ZONE_SECS_MAX: i32 = 18 * 3600;
 
-fn zone_offset_secs(text: &str) -> Option<i32> {
+/// The offset of a zone from UTC on a day (0 is 1970-01-01), at a time of this day.
+fn zone_offset_secs(text: &str, day: i64, nanos_of_day: i64) -> Option<i32> {
     if matches!(text, "" | "Z" | " Z") {
         return Some(0);
     }
-    let zone = match text.strip_prefix(' ') {
-        None => text,
-        Some(name) => {
-            if let Some((_, hours)) = ZONES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                return Some(hours * 3600);
-            }
-            let offset = name.strip_prefix("UTC").or_else(|| name.strip_prefix("GMT"));
-            offset.unwrap_or(name)
-        }
+    let Some(name) = text.strip_prefix(' ') else {
+        return offset(text);
     };
-    let mut scanner = Scanner(zone);
+    let of_utc = ["UTC", "GMT"]
+        .iter()
+        .find_map(|utc| offset(name.strip_prefix(utc)?));
+    of_utc.or_else(|| offset(name)).or_else(|| {
+        // 24:00 is the midnight of the next day.
+        let day = day + nanos_of_day / NANOS_PER_DAY;
+        let seconds = nanos_of_day % NANOS_PER_DAY / NANOS_PER_SEC;
+        time_zone::offset_secs(name, civil_from_days(day), seconds)
+    })
+}
+
+/// Parses an offset from UTC, in seconds.
+fn offset(text: &str) -> Option<i32> {
+    let mut scanner = Scanner(text);
     let sign = match (scanner.accept('+'), scanner.accept('-')) {
         (true, _) => 1,
         (_, true) => -1,
         _ => return None,
     };
-    let hours = scanner.two_digits(18)?;
-    let minutes = if scanner.0.is_empty() {
-        0
-    } else {
-        scanner.accept(':');
-        scanner.two_digits(59)?
-    };
-    let secs = i32::try_from(hours * 3600 + minutes * 60).ok();
+    let mut secs = scanner.two_digits(18)? * 3600;
+    for unit_secs in [60, 1] {
+        if !scanner.is_at_end() {
+            scanner.accept(':');
+            secs += scanner.two_digits(59)? * unit_secs;
+        }
+    }
+    let secs = i32::try_from(secs).ok();
     let secs = secs.filter(|secs| *secs <= ZONE_SECS_MAX && scanner.is_at_end());
     secs.map(|secs| sign * secs)
 }

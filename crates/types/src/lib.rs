@@ -47,6 +47,7 @@ mod nesting;
 mod partitioner;
 mod print;
 mod time_uuid;
+mod time_zone;
 mod token;
 mod tuple_text;
 mod validate;

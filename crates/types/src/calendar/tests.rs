@@ -86,6 +86,41 @@ fn timestamps_are_read_in_all_their_forms() {
 }
 
 #[test]
+fn time_zones_are_known_by_name_with_their_summer_time() {
+    for (text, means) in [
+        ("2011-02-03 04:05 CET", "2011-02-03 04:05+01"),
+        ("2011-07-03 04:05 CET", "2011-07-03 04:05+02"),
+        ("2011-02-03 04:05 CEST", "2011-02-03 04:05+01"),
+        ("2011-07-03 EST", "2011-07-03-04"),
+        (
+            "2011-07-03T04:05:06.789 America/New_York",
+            "2011-07-03T04:05:06.789-04",
+        ),
+        ("2011-07-03 04:05 Asia/Kolkata", "2011-07-03 04:05+05:30"),
+        ("2011-07-03 04:05 Zulu", "2011-07-03 04:05Z"),
+        // Skipped and shown twice.
+        ("2011-03-27 02:30 Europe/Berlin", "2011-03-27 02:30+01"),
+        ("2011-10-30 02:30 Europe/Berlin", "2011-10-30 02:30+02"),
+        ("2011-03-26 24:00 Europe/Berlin", "2011-03-27 00:00+01"),
+        ("2011-10-29 24:00 Europe/Berlin", "2011-10-30 00:00+02"),
+        // Before there were zones; years beyond those of the database.
+        ("1700-07-03 04:05 Europe/Berlin", "1700-07-03 04:05+00:53:28"),
+        ("-20000-07-03 04:05 Europe/Berlin", "-20000-07-03 04:05+00:53:28"),
+        ("9999-07-03 04:05 Europe/Berlin", "9999-07-03 04:05+02"),
+        ("+20011-07-03 04:05 Europe/Berlin", "+20011-07-03 04:05+02"),
+        ("+20011-12-03 04:05 Europe/Berlin", "+20011-12-03 04:05+01"),
+    ] {
+        let means = parse_timestamp(means);
+        assert_eq!(parse_timestamp(text), means, "{text}");
+        assert!(means.is_ok(), "{text}");
+    }
+    for zone in ["est", "america/new_york", "IST", "BST", "Mars/Phobos", ""] {
+        let text = format!("2011-07-03 04:05 {zone}");
+        assert!(parse_timestamp(&text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn a_timestamp_may_have_a_day_that_its_month_does_not_have() {
     for (text, means) in [
         ("2011-02-31", "2011-02-28"),

@@ -22,12 +22,13 @@ pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error>
     }))
 }
 
+/// The only argument has a wrong type.
 fn wrong(lookup: &Lookup<'_>, expected: &str, ty: &CqlType) -> Error {
-    let argument = lookup
-        .arguments
-        .first()
-        .map(Argument::to_string)
-        .unwrap_or_default();
+    // Requires: `Lookup::one_argument` has succeeded.
+    wrong_argument(lookup, &lookup.arguments[0], expected, ty)
+}
+
+fn wrong_argument(lookup: &Lookup<'_>, argument: &Argument<'_>, expected: &str, ty: &CqlType) -> Error {
     Error::Invalid(format!(
         "Function system.{} requires a {expected} argument, but found argument {argument} of type {ty}",
         lookup.name
@@ -149,43 +150,69 @@ pub(crate) fn score_function(name: &str) -> Score {
 
 /// Compat: the scores of Lucene, between 0 and 1.
 fn similarity(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
-    let dimension = lookup
-        .arguments
-        .iter()
-        .find_map(|argument| match argument.known_type(lookup.context) {
-            Some(CqlType::Vector { dimension, .. }) => Some(dimension),
-            _ => None,
-        });
-    let literal_len = || {
-        lookup.arguments.iter().find_map(|argument| match argument {
-            Argument::Term(ilion_cql::ast::Term::List(terms)) => u32::try_from(terms.len()).ok(),
-            _ => None,
-        })
+    let name = lookup.name;
+    let signature = format!("system.{name}(vector<float, n>, vector<float, n>)");
+    let [left, right] = lookup.arguments else {
+        return Err(Error::Invalid(format!(
+            "Invalid number of arguments for function {signature}"
+        )));
     };
-    let dimension = dimension.or_else(literal_len).ok_or_else(|| {
-        Error::Invalid(format!(
-            "Cannot infer type of arguments in call to function system.{}: use type casts to disambiguate",
-            lookup.name
-        ))
-    })?;
+    let dimension = match (dimension_of(lookup, left)?, dimension_of(lookup, right)?) {
+        (Some(left), Some(right)) if left != right => {
+            return Err(Error::invalid(
+                "All arguments must have the same vector dimensions",
+            ));
+        }
+        (Some(dimension), _) | (None, Some(dimension)) => dimension,
+        (None, None) => {
+            return Err(Error::Invalid(format!(
+                "Cannot infer type of argument {left} in call to function {signature}: use type casts to disambiguate"
+            )));
+        }
+    };
     let ty = CqlType::Vector {
         element: Arc::new(CqlType::Float),
         dimension,
     };
-    let score = score_function(lookup.name.trim_start_matches("similarity_"));
+    let score = score_function(name.trim_start_matches("similarity_"));
+    let is_cosine = name == "similarity_cosine";
     let types = [ty.clone(), ty];
     Ok(ScalarFunction::new(
-        lookup.name,
+        name,
         types,
         CqlType::Float,
         move |arguments, _| {
             let [Some(left), Some(right)] = arguments else {
                 return Ok(None);
             };
-            let score = score(&floats(left, dimension)?, &floats(right, dimension)?);
-            Ok(Some(Bytes::copy_from_slice(&score.to_be_bytes())))
+            let (left, right) = (floats(left, dimension)?, floats(right, dimension)?);
+            let is_zero = |vector: &[f32]| vector.iter().all(|part| *part == 0.0);
+            if is_cosine && (is_zero(&left) || is_zero(&right)) {
+                return Err(Error::invalid(
+                    "Function system.similarity_cosine doesn't support all-zero vectors.",
+                ));
+            }
+            Ok(Some(Bytes::copy_from_slice(&score(&left, &right).to_be_bytes())))
         },
     ))
+}
+
+/// The dimension of an argument that must be a vector of floats; `None` if its type is not known.
+fn dimension_of(lookup: &Lookup<'_>, argument: &Argument<'_>) -> Result<Option<u32>, Error> {
+    if let Argument::Term(ilion_cql::ast::Term::List(terms)) = argument {
+        return match u32::try_from(terms.len()) {
+            Ok(dimension) if dimension > 0 => Ok(Some(dimension)),
+            _ => Err(Error::Invalid(format!(
+                "vectors may only have positive dimensions; given {}",
+                terms.len()
+            ))),
+        };
+    }
+    match argument.known_type(lookup.context) {
+        None => Ok(None),
+        Some(CqlType::Vector { element, dimension }) if *element == CqlType::Float => Ok(Some(dimension)),
+        Some(ty) => Err(wrong_argument(lookup, argument, "float vector", &ty)),
+    }
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
