@@ -13,6 +13,8 @@ use super::Asked;
 pub(crate) struct Copies {
     /// Tablets that are to be copied.
     pub wanted: BTreeSet<u32>,
+    /// Attempts that have failed since the last one that gave all, or since a tablet became wanted.
+    pub refusals: u32,
     /// Wanted tablets that are being copied.
     pub running: BTreeSet<u32>,
     /// Tablets that are in the tables already; their [`CopiedState`] is not saved yet.

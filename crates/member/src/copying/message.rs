@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request := version: u8, schema epoch: u64, tablets: list of (tablet: u32, needed: u64)                 (big-endian)
-//! part := 0, state of the replica (`ilion_replica::CopiedState`)                          the first part
+//! part := 0, state of the replica (`ilion_replica::CopiedState`) of the tablets that it has   the first part
 //!       | 1, table: uuid, name: string, components: list of (name: string, bytes: u64)    an SSTable begins
 //!       | 2, component: u16, offset: u64, crc: u32 (of the bytes), bytes                   the next bytes of its components, in order
 //!       | 3                                                                               the last part

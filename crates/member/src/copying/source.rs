@@ -57,7 +57,6 @@ pub(crate) fn serve(shared: &Arc<Shared>, request: &Bytes) -> Result<CopyParts, 
     if request.tablets.iter().any(|(tablet, _)| *tablet >= ring.count()) {
         return Err(format!("the ring has {} tablets", ring.count()));
     }
-    let wanted = request.tablets.iter().map(|(tablet, _)| *tablet).collect();
     let (reply, answer) = bounded(1);
     let ends_nanos = shared.now_nanos().saturating_add(nanos(SAVED_WITHIN));
     shared.copies.lock().push(Asked {
@@ -71,11 +70,12 @@ pub(crate) fn serve(shared: &Arc<Shared>, request: &Bytes) -> Result<CopyParts, 
     }
     let saved = receive_until(shared, &answer, ends_nanos)
         .map_err(|_| "this node ended, or could not save what it has in time".to_owned())??;
+    let given = saved.ends().map(|(tablet, _)| tablet).collect();
     // These SSTables have all that is saved, and maybe more.
     let tables = shared.engine.hold_tables().into();
     Ok(CopyParts {
         tables,
-        slices: slices_of(&wanted, ring),
+        slices: slices_of(&given, ring),
         first: Some(CopyMessage::State(saved.encode().into())),
         current: None,
         is_over: false,
@@ -180,9 +180,10 @@ impl Iterator for CopyParts {
     }
 }
 
-/// Decides what is done with a request now; the error says why it cannot be answered. Pure.
+/// Decides what is done with a request now, and leaves out tablets that this node does not have; the error says why it cannot be answered.
+/// Pure.
 pub(crate) fn judge(
-    request: &CopyRequest,
+    request: &mut CopyRequest,
     schema_epoch: u64,
     ends: &BTreeMap<u32, u64>,
 ) -> Result<Judged, String> {
@@ -192,14 +193,12 @@ pub(crate) fn judge(
             request.schema_epoch
         ));
     }
-    let mut is_ready = true;
-    for (tablet, needed) in &request.tablets {
-        match ends.get(tablet) {
-            None => return Err(format!("this node does not have tablet {tablet}")),
-            Some(end) => is_ready &= end >= needed,
-        }
+    request.tablets.retain(|(tablet, _)| ends.contains_key(tablet));
+    if request.tablets.is_empty() {
+        return Err("this node has none of these tablets".to_owned());
     }
-    Ok(match is_ready {
+    let has = |(tablet, needed): &(u32, u64)| ends.get(tablet).is_some_and(|end| end >= needed);
+    Ok(match request.tablets.iter().all(has) {
         true => Judged::Save,
         false => Judged::Wait,
     })
@@ -237,9 +236,20 @@ mod tests {
             tablets: vec![(1, needed)],
         };
         let ends = BTreeMap::from([(1, 10)]);
-        assert_eq!(judge(&request(10), 3, &ends), Ok(Judged::Save));
-        assert_eq!(judge(&request(11), 3, &ends), Ok(Judged::Wait));
-        assert!(judge(&request(0), 4, &ends).unwrap_err().contains("schema 4"));
-        assert!(judge(&request(0), 3, &BTreeMap::new()).is_err());
+        assert_eq!(judge(&mut request(10), 3, &ends), Ok(Judged::Save));
+        assert_eq!(judge(&mut request(11), 3, &ends), Ok(Judged::Wait));
+        assert!(judge(&mut request(0), 4, &ends).unwrap_err().contains("schema 4"));
+        assert!(judge(&mut request(0), 3, &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn a_node_gives_those_tablets_that_it_has() {
+        let mut request = CopyRequest {
+            schema_epoch: 3,
+            tablets: vec![(1, 0), (2, 20), (3, 0)],
+        };
+        let ends = BTreeMap::from([(1, 10), (3, 5), (4, 6)]);
+        assert_eq!(judge(&mut request, 3, &ends), Ok(Judged::Save));
+        assert_eq!(request.tablets, [(1, 0), (3, 0)]);
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct CopyJob {
     pub schema_epoch: u64,
     /// The nodes that may have each of them, the best first.
     pub sources: BTreeMap<u32, Vec<Node>>,
+    /// Earlier attempts have failed for a while: refusals are logged.
+    pub is_stuck: bool,
 }
 
 /// The outcome of a job.
@@ -132,19 +134,22 @@ impl<'a> Copying<'a> {
                 }
                 match self.copy(node, &tablets) {
                     Ok(state) => {
-                        wanted.retain(|tablet| !tablets.contains(tablet));
+                        for (tablet, _) in state.ends() {
+                            wanted.remove(&tablet);
+                        }
                         drop(done.send(Done::Copied(state)));
                     }
-                    Err(reason) => {
+                    Err(reason) if self.job.is_stuck => {
                         tracing::info!(node, tablets = tablets.len(), %reason, "a node does not give tablets");
                     }
+                    Err(_) => {}
                 }
             }
         }
         drop(done.send(Done::NotCopied(wanted)));
     }
 
-    /// Copies tablets from a node. What an attempt leaves behind is removed before the next.
+    /// Copies those of the tablets that a node has. What an attempt leaves behind is removed before the next.
     fn copy(&self, node: Node, tablets: &BTreeSet<u32>) -> Result<CopiedState, String> {
         let engine = &self.shared.engine;
         let needed = |tablet: &u32| (*tablet, engine.tablet_seen(*tablet));
@@ -156,15 +161,19 @@ impl<'a> Copying<'a> {
         let is_wanted = || !self.shared.is_stopping.load(Relaxed);
         let mut parts = self.client.copy(node, request.encode().into(), &is_wanted);
         let state = self.first(&mut parts, &request)?;
-        if request.tablets.iter().any(|(_, needed)| *needed > 0) {
-            let slices = slices_of(tablets, self.job.ring);
+        let given: BTreeSet<u32> = state.ends().map(|(tablet, _)| tablet).collect();
+        let is_begun = |(tablet, needed): &(u32, u64)| *needed > 0 && given.contains(tablet);
+        if request.tablets.iter().any(is_begun) {
+            let slices = slices_of(&given, self.job.ring);
             engine.clear_ranges(&slices).map_err(|error| error.to_string())?;
         }
-        let bytes = self.receive(&mut parts, tablets)?;
+        let given = Arc::new(given);
+        let bytes = self.receive(&mut parts, &given)?;
         let millis = self.shared.now_nanos().saturating_sub(began) / 1_000_000;
         tracing::info!(
             node,
-            tablets = tablets.len(),
+            asked = tablets.len(),
+            tablets = given.len(),
             bytes,
             millis,
             "tablets were copied"
@@ -182,10 +191,10 @@ impl<'a> Copying<'a> {
             return Err(out_of_order());
         };
         let state = CopiedState::decode(&bytes).map_err(|error| error.to_string())?;
-        let ends: BTreeMap<u32, u64> = state.ends().collect();
-        let has = |(tablet, needed): &(u32, u64)| ends.get(tablet).is_some_and(|end| end >= needed);
-        let is_whole = ends.len() == request.tablets.len() && request.tablets.iter().all(has);
-        if !is_whole || state.cluster() != self.job.cluster || state.schema_epoch() != request.schema_epoch {
+        let needed: BTreeMap<u32, u64> = request.tablets.iter().copied().collect();
+        let is_asked = |(tablet, end): (u32, u64)| needed.get(&tablet).is_some_and(|needed| end >= *needed);
+        let is_answer = state.ends().next().is_some() && state.ends().all(is_asked);
+        if !is_answer || state.cluster() != self.job.cluster || state.schema_epoch() != request.schema_epoch {
             return Err("the node has sent another state than was asked for".to_owned());
         }
         Ok(state)
@@ -203,10 +212,9 @@ impl<'a> Copying<'a> {
     fn receive(
         &self,
         parts: &mut dyn Iterator<Item = Result<Bytes, String>>,
-        tablets: &BTreeSet<u32>,
+        tablets: &Arc<BTreeSet<u32>>,
     ) -> Result<u64, String> {
         let engine = &self.shared.engine;
-        let tablets = Arc::new(tablets.clone());
         let mut all = 0;
         let mut current: Option<(Load, Vec<String>)> = None;
         loop {
@@ -227,7 +235,7 @@ impl<'a> Copying<'a> {
                         .map(|(name, bytes)| (name.as_str(), *bytes))
                         .collect();
                     let load = engine
-                        .begin_copy(&tablets, table, &name, &sizes)
+                        .begin_copy(tablets, table, &name, &sizes)
                         .map_err(|error| error.to_string())?;
                     let names = components.iter().map(|(name, _)| name.clone()).collect();
                     current = Some((load, names));

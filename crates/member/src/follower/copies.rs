@@ -8,8 +8,10 @@ use ilion_cluster::{ClusterState, Moment, Node};
 use super::{Due, Follower};
 use crate::copying::{Beginning, CopyJob, Done, Holders, Job, Judged, beginning_of, judge, sources_of};
 
-/// A copy that no node gave is tried again after this time.
-const RETRY: Duration = Duration::from_millis(500);
+/// Tablets that no node gave are asked for again after this time, which doubles up to `RETRY_MAX`. The schema of a node that cannot give
+/// them because of a change is usually the same a moment later.
+const RETRY_MIN: Duration = Duration::from_millis(10);
+const RETRY_MAX: Duration = Duration::from_millis(500);
 /// How often a message says that no node gives a copy.
 const TELL: Duration = Duration::from_secs(10);
 
@@ -38,6 +40,7 @@ impl Follower {
                         say_trimmed(*tablet);
                     }
                     self.copies.wanted.insert(*tablet);
+                    self.copies.refusals = 0;
                 }
             }
         }
@@ -88,7 +91,7 @@ impl Follower {
         if !self.lacks_copies() || !is_idle || !self.meta.unadopted.is_empty() {
             return;
         }
-        if !self.is_due_first(Due::Copy, RETRY) {
+        if !self.is_due_first(Due::Copy, retry_after(self.copies.refusals)) {
             return;
         }
         let (Some(state), Some(node)) = (self.meta.state.clone(), self.meta.node) else {
@@ -113,6 +116,7 @@ impl Follower {
             ring: state.tablets,
             schema_epoch: replica.schema_epoch(),
             sources: sources.collect(),
+            is_stuck: is_stuck(self.copies.refusals),
         };
         self.copies.running.clone_from(&self.copies.wanted);
         self.worker.ask(Job::Copy(job));
@@ -160,6 +164,10 @@ impl Follower {
     /// replica is up, it gives its copy later, for example when it has adopted a schema: a command in the log may be older than the schema
     /// that this node has, and would have another outcome here.
     fn do_without(&mut self, tablets: &BTreeSet<u32>) {
+        self.copies.refusals = match tablets.is_empty() {
+            true => 0,
+            false => self.copies.refusals.saturating_add(1),
+        };
         let Some(state) = self.meta.state.clone() else {
             return;
         };
@@ -178,7 +186,8 @@ impl Follower {
                 self.follow_log(*tablet);
             }
         }
-        if self.lacks_copies() && self.is_due_first(Due::TellLacking, TELL) {
+        if self.lacks_copies() && is_stuck(self.copies.refusals) && self.is_due_first(Due::TellLacking, TELL)
+        {
             self.tell_lacking(&state);
         }
     }
@@ -229,10 +238,10 @@ impl Follower {
         let followed = self.followed.iter().filter(has);
         let ends: BTreeMap<u32, u64> = followed.map(|tablet| (*tablet, replica.end(*tablet))).collect();
         let (epoch, now) = (replica.schema_epoch(), self.shared.now_nanos());
-        for asked in std::mem::take(&mut self.copies.asked) {
+        for mut asked in std::mem::take(&mut self.copies.asked) {
             let judged = match is_changing {
                 true => Err("the schema of this node is changing".to_owned()),
-                false => judge(&asked.request, epoch, &ends),
+                false => judge(&mut asked.request, epoch, &ends),
             };
             match judged {
                 // The node that asked does not wait any more.
@@ -292,6 +301,17 @@ impl Follower {
             drop(asked.reply.send(answer));
         }
     }
+}
+
+/// How long after an attempt the next one begins, if so many have failed one after another.
+fn retry_after(refusals: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(refusals.saturating_sub(1));
+    RETRY_MIN.saturating_mul(doubled).min(RETRY_MAX)
+}
+
+/// Whether so many failures are worth a message.
+fn is_stuck(refusals: u32) -> bool {
+    retry_after(refusals) == RETRY_MAX
 }
 
 fn say_trimmed(tablet: u32) {

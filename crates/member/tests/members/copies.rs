@@ -120,6 +120,20 @@ fn a_member_that_joins_late_copies_what_the_logs_do_not_have_any_more() {
 }
 
 #[test]
+fn a_keyspace_on_all_members_can_be_used_if_others_have_one_replica() {
+    // Each member has a third of the tablets, and takes the others from two members.
+    let world = World::new(3, 12);
+    let first = world.at(0).unwrap();
+    let one = "CREATE KEYSPACE one WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    run(&first.processor, one, &[], Consistency::ONE).unwrap();
+    create(&first, 3);
+    fill(&first, 0);
+    for place in 0..3 {
+        check(&world.at(place).unwrap(), ROWS);
+    }
+}
+
+#[test]
 fn a_member_that_was_away_while_logs_were_trimmed_copies_and_keeps_nothing_that_was_deleted() {
     const TABLETS: u32 = 4;
     let world = World::new(3, TABLETS);
