@@ -134,6 +134,26 @@ fn a_keyspace_on_all_members_can_be_used_if_others_have_one_replica() {
 }
 
 #[test]
+fn replicas_that_are_added_have_all_rows() {
+    let world = World::new(3, 12);
+    let first = world.at(0).unwrap();
+    create(&first, 1);
+    fill(&first, 0);
+    let more = "ALTER KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}";
+    run(&first.processor, more, &[], Consistency::ONE).unwrap();
+    fill(&first, ROWS);
+    for place in 0..3 {
+        let member = world.at(place).unwrap();
+        check(&member, 2 * ROWS);
+        wait("a member does not have all rows", || {
+            let count = "SELECT count(*) FROM ks.cells";
+            let local = run(&member.local, count, &[], Consistency::ONE);
+            local.unwrap() == [[Some(2 * ROWS * 4 / 5)]]
+        });
+    }
+}
+
+#[test]
 fn a_member_that_was_away_while_logs_were_trimmed_copies_and_keeps_nothing_that_was_deleted() {
     const TABLETS: u32 = 4;
     let world = World::new(3, TABLETS);
