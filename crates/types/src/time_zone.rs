@@ -39,7 +39,7 @@ const ABBREVIATIONS: [(&str, &str); 24] = [
     ("NZDT", "Pacific/Auckland"),
 ];
 
-/// Years in which the rules of time zones are looked up.
+/// Years in which the rules of time zones are looked up; other years have the rules of such a year with the same calendar.
 const YEARS: std::ops::RangeInclusive<i64> = -9998..=9998;
 /// The calendar repeats after this many years, with the days of the week.
 const YEARS_PER_CYCLE: i64 = 400;
@@ -62,8 +62,7 @@ pub(crate) fn offset_secs(
     }
     let year = match year {
         year if YEARS.contains(&year) => year,
-        ..0 => *YEARS.start(),
-        // Rules of the far future repeat with the calendar.
+        ..0 => YEARS.start() + (year - YEARS.start()).rem_euclid(YEARS_PER_CYCLE),
         _ => YEARS.end() - YEARS_PER_CYCLE + (year - YEARS.end()).rem_euclid(YEARS_PER_CYCLE),
     };
     let shown = DateTime::new(

@@ -79,6 +79,14 @@ pub(crate) fn check(node: &Running, rows: i64) {
     }
 }
 
+/// Waits until enough replicas have copied what they lack.
+fn wait_for_replicas(node: &Running) {
+    wait("too few replicas can be read", || {
+        let read = "SELECT k, c, v, w FROM ks.cells";
+        run(&node.processor, read, &[], Consistency::QUORUM).is_ok()
+    });
+}
+
 /// Waits until the logs of tablets do not have their beginnings any more.
 fn wait_for_trimming(world: &World, tablets: u32) {
     wait("the logs are not trimmed", || {
@@ -129,7 +137,9 @@ fn a_keyspace_on_all_members_can_be_used_if_others_have_one_replica() {
     create(&first, 3);
     fill(&first, 0);
     for place in 0..3 {
-        check(&world.at(place).unwrap(), ROWS);
+        let member = world.at(place).unwrap();
+        wait_for_replicas(&member);
+        check(&member, ROWS);
     }
 }
 
@@ -144,6 +154,7 @@ fn replicas_that_are_added_have_all_rows() {
     fill(&first, ROWS);
     for place in 0..3 {
         let member = world.at(place).unwrap();
+        wait_for_replicas(&member);
         check(&member, 2 * ROWS);
         wait("a member does not have all rows", || {
             let count = "SELECT count(*) FROM ks.cells";

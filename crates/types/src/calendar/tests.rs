@@ -106,6 +106,7 @@ fn time_zones_are_known_by_name_with_their_summer_time() {
         // Before there were zones; years beyond those of the database.
         ("1700-07-03 04:05 Europe/Berlin", "1700-07-03 04:05+00:53:28"),
         ("-20000-07-03 04:05 Europe/Berlin", "-20000-07-03 04:05+00:53:28"),
+        ("-20000-02-29 04:05 Europe/Berlin", "-20000-02-29 04:05+00:53:28"),
         ("9999-07-03 04:05 Europe/Berlin", "9999-07-03 04:05+02"),
         ("+20011-07-03 04:05 Europe/Berlin", "+20011-07-03 04:05+02"),
         ("+20011-12-03 04:05 Europe/Berlin", "+20011-12-03 04:05+01"),
