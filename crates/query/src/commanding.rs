@@ -72,7 +72,9 @@ pub(crate) fn send(
             "A conditional write of a table with masked columns needs the permission UNMASK in a cluster",
         ));
     }
+    execution.calls.take_volatile();
     let partitions: Vec<DecoratedKey> = partitions_written(members)?;
+    let is_volatile = execution.calls.take_volatile();
     if partitions.is_empty() {
         // An IN without values selects no partition.
         return Ok(Some(Executed::of(Outcome::Void)));
@@ -82,6 +84,13 @@ pub(crate) fn send(
         // Positions in lists of several partitions: no single log has all of these partitions, and a batch must not be applied in part.
         // As in Cassandra, the coordinator reads the lists.
         return Ok(None);
+    }
+    if is_volatile {
+        return Err(Error::invalid(
+            "In a cluster, the partition key of a conditional write, or of a write to a counter or to a position of a list, cannot be the \
+             time or a new id (now(), uuid(), current_timestamp() and so on), since each replica executes the statement: let the client \
+             choose the value",
+        ));
     }
     // A function may give another result on another node, so the results of this node are logged.
     execution.calls.begin_noting();

@@ -1,9 +1,11 @@
 //! [`FunctionCalls`]: the calls of user-defined functions by one statement: their budget, and their results if a command has them.
 //!
 //! A function may give another result on another node: the clock limits its time, and Lua does not define the order of `pairs`. So in a
-//! cluster the coordinator of a command calls its functions and logs the results, and replicas look them up.
+//! cluster the coordinator of a command calls its functions and logs the results, and replicas look them up. Native functions for the time
+//! and for ids use the time of the log and the seed of the command. Only replicas know their results, and the coordinator must know the
+//! partitions; so it asks whether such functions were called for these.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub(crate) struct FunctionCalls {
     given: Option<Arc<FunctionResults>>,
     /// The calls since [`Self::begin_noting`], with their results; `None` before it.
     noted: RefCell<Option<FunctionResults>>,
+    /// Whether the time or a new id was asked for.
+    is_volatile: Cell<bool>,
 }
 
 impl FunctionCalls {
@@ -45,7 +49,18 @@ impl FunctionCalls {
             budget,
             given,
             noted: RefCell::default(),
+            is_volatile: Cell::default(),
         }
+    }
+
+    /// Notes a call of a function that has another result each time: the time, or a new id.
+    pub fn note_volatile(&self) {
+        self.is_volatile.set(true);
+    }
+
+    /// Whether such a function was called since the last time that this was asked.
+    pub fn take_volatile(&self) -> bool {
+        self.is_volatile.take()
     }
 
     /// Starts to note calls with their results.

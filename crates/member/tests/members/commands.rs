@@ -257,6 +257,33 @@ fn functions_in_statements_of_the_log_have_one_result_on_all_replicas() {
     wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[9]]);
 }
 
+#[test]
+fn a_command_has_the_same_partition_on_all_replicas() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &[
+            "CREATE TABLE ks.u (k uuid PRIMARY KEY, n bigint)",
+            "CREATE TABLE ks.s (k timestamp PRIMARY KEY, n bigint)",
+            "CREATE TABLE ks.c (k timeuuid PRIMARY KEY, n counter)",
+        ],
+    );
+    let first = world.at(0).unwrap();
+    for text in [
+        "INSERT INTO ks.u (k, n) VALUES (uuid(), 1) IF NOT EXISTS",
+        "INSERT INTO ks.s (k, n) VALUES (current_timestamp(), 1) IF NOT EXISTS",
+        "INSERT INTO ks.s (k, n) VALUES (to_timestamp(now()), 1) IF NOT EXISTS",
+        "UPDATE ks.c SET n = n + 1 WHERE k = now()",
+        "BEGIN BATCH INSERT INTO ks.u (k, n) VALUES (uuid(), 1) IF NOT EXISTS APPLY BATCH",
+    ] {
+        let reason = refusal(&first.processor, text);
+        assert!(reason.contains("the partition key"), "{text}: {reason}");
+    }
+    // The coordinator alone executes these.
+    execute(&first.processor, "INSERT INTO ks.u (k, n) VALUES (uuid(), 1)").unwrap();
+    wait_for(&world, "SELECT n FROM ks.u", &[&[1]]);
+}
+
 /// How many replicas keyspaces have. With one, most commands are handed over to another node.
 const ONE_OR_THREE: [u32; 2] = [1, 3];
 /// Keys of rows that are counted in.

@@ -19,6 +19,7 @@ const EPOCH_DAY: i64 = 1 << 31;
 pub(super) fn candidates(name: &str, out: &mut Vec<ScalarFunction>) {
     match name {
         "uuid" => out.push(ScalarFunction::new(name, [], CqlType::Uuid, |_, execution| {
+            execution.calls.note_volatile();
             Ok(Some(uuid_bytes(execution.store.random_uuid())))
         })),
         "now" | "current_timeuuid" | "currenttimeuuid" => {
@@ -26,7 +27,10 @@ pub(super) fn candidates(name: &str, out: &mut Vec<ScalarFunction>) {
                 name,
                 [],
                 CqlType::TimeUuid,
-                |_, execution| Ok(Some(uuid_bytes(execution.store.time_uuid()))),
+                |_, execution| {
+                    execution.calls.note_volatile();
+                    Ok(Some(uuid_bytes(execution.store.time_uuid())))
+                },
             ));
         }
         "current_timestamp" | "currenttimestamp" => clock(name, CqlType::Timestamp, out, |micros| {
@@ -49,6 +53,7 @@ pub(super) fn candidates(name: &str, out: &mut Vec<ScalarFunction>) {
 
 fn clock(name: &str, result: CqlType, out: &mut Vec<ScalarFunction>, of_micros: fn(i64) -> Bytes) {
     out.push(ScalarFunction::new(name, [], result, move |_, execution| {
+        execution.calls.note_volatile();
         Ok(Some(of_micros(execution.store.now_micros())))
     }));
 }
