@@ -6,7 +6,7 @@
 //! time      := hour ':' minute ':' second ['.' 1 to 9 digits]
 //! timestamp := date [('T' | ' ') hour ':' minute [':' second ['.' 0 to 9 digits]]] [zone]
 //! zone      := [' '] ('Z' | offset) | ' ' ('UTC' | 'GMT') offset | ' ' name
-//! offset    := (+|-) hour [[':'] minute [[':'] second]]
+//! offset    := (+|-) hour [[':'] minute]
 //! ```
 //!
 //! The calendar is the proleptic Gregorian one, as in `java.time`. In a timestamp, a day up to 31 that the month does not have
@@ -187,14 +187,14 @@ fn offset(text: &str) -> Option<i32> {
         (_, true) => -1,
         _ => return None,
     };
-    let mut secs = scanner.two_digits(18)? * 3600;
-    for unit_secs in [60, 1] {
-        if !scanner.is_at_end() {
-            scanner.accept(':');
-            secs += scanner.two_digits(59)? * unit_secs;
-        }
-    }
-    let secs = i32::try_from(secs).ok();
+    let hours = scanner.two_digits(18)?;
+    let minutes = if scanner.is_at_end() {
+        0
+    } else {
+        scanner.accept(':');
+        scanner.two_digits(59)?
+    };
+    let secs = i32::try_from(hours * 3600 + minutes * 60).ok();
     let secs = secs.filter(|secs| *secs <= ZONE_SECS_MAX && scanner.is_at_end());
     secs.map(|secs| sign * secs)
 }
