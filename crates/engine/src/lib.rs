@@ -54,7 +54,7 @@
 //! | `export`, `import`, `load` | SSTables for other programs; SSTables from elsewhere, whole or in pieces |
 //! | `backups` | links of flushed SSTables |
 //! | `backup_point` | a moment of the whole node, for a backup |
-//! | `new_log` | a restored directory gets an id and a log of its own |
+//! | `new_log` | which log a restored directory belongs to: first that of the original, then one of its own |
 //! | `snapshots` | hard links of a table's SSTables under a tag |
 //! | `sampler` | which partitions are used most |
 //! | `large` | warnings of large partitions, rows and cells |

@@ -19,7 +19,7 @@
 //! | `print` | values as plain text and as CQL literals |
 //! | `literal`, `tuple_text` | CQL constants to values |
 //! | `json` | `SELECT JSON`, `INSERT JSON`, `toJson`, `fromJson` |
-//! | `varint`, `decimal`, `duration`, `calendar`, `float_text`, `time_uuid`, `hex` | scalars with their own rules |
+//! | `varint`, `decimal`, `duration`, `calendar`, `time_zone`, `float_text`, `time_uuid`, `hex` | scalars with their own rules |
 //!
 //! When you add a type, also change: `cql_type`, the tables of `class` and `cql_name`, `compare`, `validate`, `value`, `print`,
 //! `literal`, `json`.
