@@ -184,8 +184,8 @@ impl Engine {
     }
 
     fn take_point(&self, log: &CommitLog, from: Position) -> Result<BackupPoint> {
-        // A compaction that leaves no SSTable waits for this. So a replay leaves out what was purged before all snapshots, and nothing of
-        // which an earlier snapshot may have the rows.
+        // While this lock is held, a compaction that would leave no SSTable waits. So the list has what was purged before the first snapshot,
+        // and nothing that is purged between two of them: a restore must replay such deletions, since the rows may be in a snapshot.
         let purged = self.shared.purged.lock();
         let tables = self.snapshot_all()?;
         self.link_log(log, from, tables, purged.print(self.shared.id))

@@ -257,8 +257,8 @@ pub struct DirEntry {
     pub size_bytes: u64,
 }
 
-/// The directory to sync for a path; `.` for a bare name.
-pub(crate) fn parent_of(path: &Path) -> &Path {
+/// The directory that a path is in, to sync it after the path was made, renamed or removed; `.` for a bare name.
+pub fn parent_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

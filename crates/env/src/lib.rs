@@ -72,7 +72,7 @@ pub use cost::Cost;
 pub use count::Count;
 pub use descriptors::{descriptor_limit, raise_descriptor_limit};
 pub use disk_reads::DiskReads;
-pub use door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
+pub use door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, parent_of};
 pub use error::{Error, Result};
 pub use fault::{Effect, FaultEnv, Operation, Rule, RuleError};
 pub use file_kind::FileKind;

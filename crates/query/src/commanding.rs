@@ -72,9 +72,8 @@ pub(crate) fn send(
             "A conditional write of a table with masked columns needs the permission UNMASK in a cluster",
         ));
     }
-    execution.calls.take_volatile();
-    let partitions: Vec<DecoratedKey> = partitions_written(members)?;
-    let is_volatile = execution.calls.take_volatile();
+    let (partitions, is_volatile) = execution.calls.watch_volatile(|| partitions_written(members));
+    let partitions = partitions?;
     if partitions.is_empty() {
         // An IN without values selects no partition.
         return Ok(Some(Executed::of(Outcome::Void)));

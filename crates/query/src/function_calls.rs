@@ -38,7 +38,7 @@ pub(crate) struct FunctionCalls {
     given: Option<Arc<FunctionResults>>,
     /// The calls since [`Self::begin_noting`], with their results; `None` before it.
     noted: RefCell<Option<FunctionResults>>,
-    /// Whether the time or a new id was asked for.
+    /// Whether [`Self::note_volatile`] was called.
     is_volatile: Cell<bool>,
 }
 
@@ -58,9 +58,11 @@ impl FunctionCalls {
         self.is_volatile.set(true);
     }
 
-    /// Whether such a function was called since the last time that this was asked.
-    pub fn take_volatile(&self) -> bool {
-        self.is_volatile.take()
+    /// Evaluates something; also returns whether that called such a function.
+    pub fn watch_volatile<T>(&self, evaluate: impl FnOnce() -> T) -> (T, bool) {
+        self.is_volatile.set(false);
+        let value = evaluate();
+        (value, self.is_volatile.get())
     }
 
     /// Starts to note calls with their results.

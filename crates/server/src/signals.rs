@@ -157,8 +157,8 @@ impl Drop for StartSignals {
     }
 }
 
-/// The exit code for the signal that came before `ended`. A signal of which both learn at the same time counts as earlier: [`StopSignals`]
-/// do not learn of signals before their creation.
+/// Waits for a signal, or until the sender of `ended` is dropped; returns the exit code for the signal. If both have happened, the signal
+/// counts: [`StopSignals`] may have been created after it, and would not get it.
 async fn signal_before(
     ended: oneshot::Receiver<()>,
     interrupt: &mut Signal,
@@ -182,7 +182,7 @@ mod tests {
         let entered = runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt()).unwrap();
         let mut terminate = signal(SignalKind::terminate()).unwrap();
-        // Each may be chosen by chance.
+        // Without an order, `select!` would choose by chance, so once is not enough.
         for _ in 0..64 {
             let mut seen = signal(SignalKind::terminate()).unwrap();
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM).unwrap();

@@ -3,12 +3,13 @@
 //! Compat: as in Java, an abbreviation stands for a region with its summer time: `CET` in July is two hours ahead of UTC, as `CEST` is. Not
 //! known here are abbreviations that several regions use (`IST`, `BST`) and long names (`Central European Time`).
 
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZoneDatabase};
 
-/// Part of the program, so that all nodes of a version agree.
+/// The tz database is part of the program, so that all nodes of one version have the same rules.
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// Abbreviations and the zones that they stand for. `WET`, `CET`, `EET`, `UTC` and others are names in the database.
@@ -40,7 +41,7 @@ const ABBREVIATIONS: [(&str, &str); 24] = [
 ];
 
 /// Years in which the rules of time zones are looked up; other years have the rules of such a year with the same calendar.
-const YEARS: std::ops::RangeInclusive<i64> = -9998..=9998;
+const YEARS: RangeInclusive<i64> = -9998..=9998;
 /// The calendar repeats after this many years, with the days of the week.
 const YEARS_PER_CYCLE: i64 = 400;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ilion_commitlog::{Cut, Position, cut_after};
 use ilion_engine::{Engine, EngineOptions, continue_log};
-use ilion_env::Env;
+use ilion_env::{Env, parent_of};
 use ilion_schema::is_system_keyspace;
 use ilion_types::Partitioner;
 use serde::{Deserialize, Serialize};
@@ -36,13 +36,6 @@ struct Mark {
 fn is_begun(env: &dyn Env, root: &Path) -> Result<bool> {
     let entries = env.list(root)?;
     Ok(entries.iter().all(|entry| entry.name.starts_with(MARK)))
-}
-
-fn parent_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }
 
 /// `data`, `commitlog` and `restore.json` in a directory.
@@ -247,8 +240,8 @@ impl<'a> Stage<'a> {
         self.root.join("export").join(table)
     }
 
-    /// Gives the directory its final name, and removes the mark after that: without it, another try would not accept the directory as its
-    /// own. A crash in between leaves a node with a file that is not used.
+    /// Gives the directory its final name, and then removes the mark: a directory with the old name and without a mark would be refused by the
+    /// next restore. After a crash in between, the node has a file `restore.json` that nobody reads.
     pub(super) fn become_node(self, target: &Path) -> Result<()> {
         self.env.rename(&self.root, target)?;
         self.env.sync_dir(parent_of(target))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ilion_env::Env;
+use ilion_env::{Env, parent_of};
 use ilion_schema::describe::{Internals, describe_table_elements, describe_type, sorted_types};
 use ilion_schema::{Keyspace, Schema, TableSchema};
 use ilion_sstable::{Component, Descriptor, TableFiles};
@@ -260,10 +260,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-fn parent_of(directory: &Path) -> &Path {
-    directory.parent().unwrap_or(Path::new("."))
 }
 
 fn name_in_manifest(subdirectory: Option<&str>, descriptor: &Descriptor) -> String {
