@@ -10,7 +10,8 @@ import threading
 import time
 
 import pytest
-from cassandra import ConsistencyLevel, DriverException
+from cassandra import AuthenticationFailed, ConsistencyLevel, DriverException, Unauthorized
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.connection import ConnectionException
 from cassandra.protocol import ErrorMessage
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
@@ -33,8 +34,8 @@ class Member(MemberNode):
     def __init__(self, *of_member):
         super().__init__(*of_member, [f"tablets={TABLETS}", "log_options_replication_factor=1"])
 
-    def connect(self):
-        """A session with this node only, which tries nothing twice."""
+    def connect(self, who=None):
+        """A session with this node only, which tries nothing twice. `who` is a role and its password."""
         profile = ExecutionProfile(
             load_balancing_policy=WhiteListRoundRobinPolicy([self.host]),
             retry_policy=FallthroughRetryPolicy(),
@@ -42,9 +43,23 @@ class Member(MemberNode):
             request_timeout=30,
         )
         cluster = Cluster(
-            [self.host], port=self.port, protocol_version=5, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+            [self.host],
+            port=self.port,
+            protocol_version=5,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            auth_provider=who and PlainTextAuthProvider(*who),
         )
         return cluster, cluster.connect()
+
+    def refuses(self, who):
+        """Whether a login fails because of its password or its role."""
+        try:
+            cluster, _ = self.connect(who)
+        except NoHostAvailable as failed:
+            [error] = failed.errors.values()
+            return isinstance(error, AuthenticationFailed)
+        cluster.shutdown()
+        return False
 
 
 @pytest.fixture
@@ -477,6 +492,66 @@ def test_certificates_between_nodes_are_read_again(members):
     while node.last_words().count(READ_AGAIN) < 3:
         assert time.monotonic() < deadline, node.last_words()
         time.sleep(0.05)
+
+
+LOGINS = ["authenticator=PasswordAuthenticator", "authorizer=CassandraAuthorizer", "permissions_validity=1h"]
+
+
+@pytest.mark.parametrize("members", [LOGINS], indirect=True, ids=["logins"])
+def test_roles_are_those_of_the_cluster(members):
+    _, nodes = members
+    first, second, third = nodes
+    # Only the node that made the cluster has made a superuser.
+    with_password = [node for node in nodes if os.path.exists(os.path.join(node.data, "superuser-password"))]
+    assert with_password == [first]
+    with open(os.path.join(first.data, "superuser-password"), encoding="ascii") as file:
+        root = ("cassandra", file.read().strip())
+    clusters, roots = zip(*(node.connect(root) for node in nodes))
+    create(roots[0])
+    ann, bob = ("ann", "ann's"), ("bob", "bob's")
+    assert third.refuses(ann)
+    roots[0].execute("CREATE ROLE ann WITH PASSWORD = 'ann''s' AND LOGIN = true")
+    roots[1].execute("CREATE ROLE bob WITH PASSWORD = 'bob''s' AND LOGIN = true")
+    cluster, session = third.connect(ann)
+    # Rights are kept for an hour, but every node forgets them when any node changes them.
+    select = "SELECT k FROM ks.rows"
+    for _ in range(3):
+        with pytest.raises(Unauthorized):
+            session.execute(select)
+        roots[1].execute("GRANT SELECT ON ks.rows TO ann")
+        assert list(session.execute(select)) == []
+        roots[0].execute("REVOKE SELECT ON ks.rows FROM ann")
+    # The creator of a table has all rights on it, also on other nodes; they end with the table.
+    roots[0].execute("GRANT CREATE ON KEYSPACE ks TO ann")
+    session.execute("CREATE TABLE ks.own (k int PRIMARY KEY)")
+    elsewhere, session_elsewhere = second.connect(ann)
+    session_elsewhere.execute("INSERT INTO ks.own (k) VALUES (1)")
+    session.execute("DROP TABLE ks.own")
+    roots[1].execute("CREATE TABLE ks.own (k int PRIMARY KEY)")
+    with pytest.raises(Unauthorized):
+        session_elsewhere.execute("INSERT INTO ks.own (k) VALUES (1)")
+    elsewhere.shutdown()
+    roots[1].execute("ALTER ROLE ann WITH PASSWORD = 'new'")
+    assert all(node.refuses(ann) for node in nodes)
+    assert not any(node.refuses(("ann", "new")) for node in nodes)
+    # What a node missed while it was down.
+    second.kill()
+    roots[0].execute("DROP ROLE bob")
+    roots[2].execute("ALTER ROLE ann WITH PASSWORD = 'newer'")
+    second.start()
+    assert all(node.refuses(bob) and node.refuses(("ann", "new")) for node in nodes)
+    assert not any(node.refuses(("ann", "newer")) for node in nodes)
+    # A lost password of the superuser.
+    assert third.stop() == 0
+    settings = [f"--set={setting}" for setting in (*third.settings, f"log={third.log_url}", f"rpc_address={third.host}")]
+    command = [third.binary, "auth", "reset-password", "--data", third.data, f"--set=native_transport_port={third.port}", *settings]
+    reset = subprocess.run([*command, "cassandra"], capture_output=True, text=True, timeout=120)
+    assert reset.returncode == 0, reset.stderr
+    assert first.refuses(root) and not first.refuses(("cassandra", reset.stdout.strip()))
+    third.start()
+    assert third.refuses(root) and not third.refuses(("cassandra", reset.stdout.strip()))
+    for one in (cluster, *clusters):
+        one.shutdown()
 
 
 def test_directories_and_logs_are_not_mixed_up(members):

@@ -77,7 +77,7 @@ fn create(engine: &Engine, table: &TableSchema) -> Arc<TableSchema> {
 
 /// The changes from a position on.
 fn changes(engine: &Engine, from: Position) -> Vec<Change> {
-    engine.sync_changes().unwrap();
+    engine.sync_log().unwrap();
     let table = engine.schema().table("ks", "t").unwrap().clone();
     let records = engine.changes(from).unwrap().map(Result::unwrap);
     let of_record = |(position, record, next)| changes_of(&table, position, &record, next).unwrap();

@@ -7,6 +7,7 @@
 //! | 3 | members tell digests of outcomes (`Change::Digests`), and a replica whose digests differ is found |
 //! | 4 | the host id of a cancelled join is remembered, so that a late copy of its request does not begin the join again |
 //! | 5 | digests do not depend on how a node numbers the columns of a table; members tell none before |
+//! | 6 | changes of the schema may be rows of roles and permissions |
 //!
 //! A node that does not understand the level of its cluster stops, and its error says that it must be upgraded. So a node asks
 //! [`ClusterState::has`] before it logs what needs a level.
@@ -14,7 +15,7 @@
 use crate::state::ClusterState;
 
 /// The highest feature level that this version understands.
-pub const FEATURE_LEVEL_MAX: u32 = 5;
+pub const FEATURE_LEVEL_MAX: u32 = 6;
 
 /// What a cluster may use from some level on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Feature {
     FinalCancels,
     /// Members tell digests that are the same on all replicas. Those of older versions depend on the numbers of columns.
     EqualDigests,
+    /// Roles and permissions of the cluster, which are logged like changes of the schema.
+    Roles,
 }
 
 impl Feature {
@@ -39,6 +42,7 @@ impl Feature {
             Self::Digests => 3,
             Self::FinalCancels => 4,
             Self::EqualDigests => 5,
+            Self::Roles => 6,
         }
     }
 }

@@ -6,7 +6,7 @@ use ilion_engine::{CounterCache, ReadSurvey};
 use ilion_index::{Candidates, Estimate, Predicate, Ranked};
 use ilion_query::{Awaited, Commands, Consistency, PartitionGuard, Store, StoreError, Wanted};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
-use ilion_schema::{Applied, SchemaChange, TableId, TableSchema};
+use ilion_schema::{AUTH_KEYSPACE, Applied, SchemaChange, TableId, TableSchema};
 use parking_lot::Mutex;
 
 use crate::candidates::ClusterCandidates;
@@ -27,6 +27,19 @@ use crate::writes::Writes;
 pub struct ClusterStore {
     reads: Reads,
     writes: Arc<dyn Writes>,
+    /// The version of the roles that writes to them depend on; `None` if they depend on none.
+    roles_version: Option<u64>,
+}
+
+/// Where the data of a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    /// Each node has its own data.
+    ThisNode,
+    /// All nodes have the same data: roles and permissions.
+    AllNodes,
+    /// The replicas of a partition have it.
+    Replicas,
 }
 
 impl ClusterStore {
@@ -49,14 +62,24 @@ impl ClusterStore {
             level,
             wanted: Wanted::default(),
         };
-        Self { reads, writes }
+        Self {
+            reads,
+            writes,
+            roles_version: None,
+        }
     }
 
     fn with(&self, reads: Reads) -> Box<dyn Store> {
         Box::new(Self {
             reads,
             writes: self.writes.clone(),
+            roles_version: self.roles_version,
         })
+    }
+
+    fn change_roles(&self, mutations: &[Mutation]) -> Result<Option<Awaited>, StoreError> {
+        self.writes.change_roles(mutations, self.roles_version)?;
+        Ok(None)
     }
 
     fn local(&self) -> &dyn Store {
@@ -75,19 +98,27 @@ impl ClusterStore {
             .map_or(Ok(false), |table| self.is_spread(table))
     }
 
-    /// True if all of these mutations change tables that each node has for itself.
-    fn are_local(&self, mutations: &[Mutation]) -> Result<bool, StoreError> {
-        let mut spread = 0;
-        for mutation in mutations {
-            spread += usize::from(self.is_spread(&mutation.table)?);
+    /// Where the data of a table is.
+    fn home(&self, table: &TableSchema) -> Result<Home, StoreError> {
+        Ok(match self.is_spread(table)? {
+            true => Home::Replicas,
+            false if table.keyspace == AUTH_KEYSPACE => Home::AllNodes,
+            false => Home::ThisNode,
+        })
+    }
+
+    /// Where the data of the tables is that these mutations change.
+    fn home_of(&self, mutations: &[Mutation]) -> Result<Home, StoreError> {
+        let mut homes = mutations.iter().map(|mutation| self.home(&mutation.table));
+        let first = homes.next().unwrap_or(Ok(Home::ThisNode))?;
+        for home in homes {
+            if home? != first {
+                return Err(StoreError::Invalid(
+                    "one write cannot change tables of the node, roles, and tables of the cluster".to_owned(),
+                ));
+            }
         }
-        match spread {
-            0 => Ok(true),
-            all if all == mutations.len() => Ok(false),
-            _ => Err(StoreError::Invalid(
-                "one write cannot change tables of the node and tables of the cluster".to_owned(),
-            )),
-        }
+        Ok(first)
     }
 
     /// True if this node is the nearest replica of a partition.
@@ -120,24 +151,39 @@ impl Store for ClusterStore {
         }))
     }
 
+    fn roles_version(&self) -> u64 {
+        self.writes.roles_version()
+    }
+
+    fn at_roles_version(&self, version: u64) -> Option<Box<dyn Store>> {
+        Some(Box::new(Self {
+            reads: self.reads.clone(),
+            writes: self.writes.clone(),
+            roles_version: Some(version),
+        }))
+    }
+
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
-        match self.are_local(&mutations)? {
-            true => self.local().apply(mutations),
-            false => self.writes.apply(mutations),
+        match self.home_of(&mutations)? {
+            Home::ThisNode => self.local().apply(mutations),
+            Home::AllNodes => self.change_roles(&mutations),
+            Home::Replicas => self.writes.apply(mutations),
         }
     }
 
     fn apply_logged(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
-        match self.are_local(&mutations)? {
-            true => self.local().apply_logged(mutations),
-            false => self.writes.apply_logged(mutations),
+        match self.home_of(&mutations)? {
+            Home::ThisNode => self.local().apply_logged(mutations),
+            Home::AllNodes => self.change_roles(&mutations),
+            Home::Replicas => self.writes.apply_logged(mutations),
         }
     }
 
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
-        match self.are_local(&mutations)? {
-            true => self.local().apply_decided(mutations),
-            false => self.writes.apply_decided(mutations),
+        match self.home_of(&mutations)? {
+            Home::ThisNode => self.local().apply_decided(mutations),
+            Home::AllNodes => self.change_roles(&mutations),
+            Home::Replicas => self.writes.apply_decided(mutations),
         }
     }
 
@@ -177,9 +223,11 @@ impl Store for ClusterStore {
     }
 
     fn truncate(&self, table: TableId) -> Result<(), StoreError> {
-        match self.is_spread_id(table)? {
-            true => self.writes.truncate(table),
-            false => self.local().truncate(table),
+        let schema = self.schema();
+        let home = schema.table_by_id(table).map(|table| self.home(table));
+        match home.unwrap_or(Ok(Home::ThisNode))? {
+            Home::ThisNode => self.local().truncate(table),
+            Home::AllNodes | Home::Replicas => self.writes.truncate(table),
         }
     }
 

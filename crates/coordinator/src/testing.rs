@@ -498,6 +498,17 @@ impl Writes for Member {
         self.log.append(self.node, &mutations)
     }
 
+    fn roles_version(&self) -> u64 {
+        0
+    }
+
+    fn change_roles(&self, mutations: &[Mutation], _version: Option<u64>) -> Result<(), StoreError> {
+        for store in &self.log.stores {
+            store.apply(mutations.to_vec())?;
+        }
+        Ok(())
+    }
+
     fn truncate(&self, table: TableId) -> Result<(), StoreError> {
         let mut writes = self.log.writes.lock();
         for (node, store) in (1..).zip(&self.log.stores) {

@@ -27,6 +27,16 @@ pub trait Writes: Send + Sync {
     /// Like [`Self::apply`].
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
+    /// See [`ilion_query::Store::roles_version`].
+    fn roles_version(&self) -> u64;
+
+    /// Writes rows of roles and permissions on every node of the cluster, if their version is `version` or that is `None`. Returns when all
+    /// nodes that are up have the rows.
+    ///
+    /// # Errors
+    /// The rows are not written, or the outcome is unknown and the error says so.
+    fn change_roles(&self, mutations: &[Mutation], version: Option<u64>) -> Result<(), StoreError>;
+
     /// See [`ilion_query::Store::truncate`].
     ///
     /// # Errors

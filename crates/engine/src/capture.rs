@@ -45,14 +45,6 @@ impl Engine {
         Ok(self.shared.log()?.changes(from)?)
     }
 
-    /// Syncs the log, so that all captured records of acknowledged writes can be read.
-    ///
-    /// # Errors
-    /// The log stopped for good.
-    pub fn sync_changes(&self) -> Result<()> {
-        Ok(self.shared.log()?.sync()?)
-    }
-
     /// The position up to which captured records can be read now.
     ///
     /// # Errors

@@ -168,6 +168,15 @@ impl Engine {
         Ok(self.shared.log()?.wait_durable(position)?)
     }
 
+    /// Syncs the log, whatever its mode: then a loss of power loses none of the writes that were applied before, and all captured
+    /// records of acknowledged writes can be read.
+    ///
+    /// # Errors
+    /// The log stopped for good.
+    pub fn sync_log(&self) -> Result<()> {
+        Ok(self.shared.log()?.sync()?)
+    }
+
     /// Flushes all memtables of a table, and returns when they are on disk. For a hidden table: those of the table it belongs to.
     ///
     /// # Errors

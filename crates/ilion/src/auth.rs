@@ -1,12 +1,12 @@
-//! `ilion auth`: passwords on a stopped node.
+//! `ilion auth`: passwords on a stopped node. A node of a cluster takes part in it meanwhile: the password is that of all nodes.
 
 use std::io::Read as _;
 
-use ilion_server::{ServerNode, password_of, random_password, read_password};
+use ilion_server::{password_of, random_password, read_password};
 
 use crate::Failure;
 use crate::cli::{ResetPasswordArguments, ServeArguments};
-use crate::serve;
+use crate::serve::{self, StartProgress};
 
 /// Longest password on stdin.
 const STDIN_BYTES_MAX: u64 = 4096;
@@ -30,13 +30,17 @@ pub fn reset_password(arguments: &ResetPasswordArguments) -> Result<(), Failure>
         }
         None => (random_password(&*env), true),
     };
-    let node = ServerNode::open(env, &settings).map_err(Failure::of)?;
+    let opened = serve::open(&env, &settings, &StartProgress::default());
+    let (node, cluster) = opened.map_err(Failure::of)?;
     let written = node
         .processor()
         .access()
         .reset_password(&arguments.role, &password);
-    let awaited = written.map_err(Failure::of)?;
-    node.wait_until_durable(awaited).map_err(Failure::of)?;
+    let written = written.map_err(Failure::of)?;
+    node.wait_durable(&written).map_err(Failure::of)?;
+    if let Some(cluster) = cluster {
+        cluster.stop();
+    }
     node.engine().drain().map_err(Failure::of)?;
     tell(&arguments.role, is_random.then_some(&password));
     Ok(())

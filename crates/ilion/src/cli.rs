@@ -381,8 +381,9 @@ pub struct CdcTailArguments {
 /// What to do with roles.
 #[derive(Subcommand)]
 pub enum AuthCommand {
-    /// Gives a role a new password, for an operator who has lost it. The node must be stopped. Without --password-file and --stdin
-    /// the password is a random one, and is printed.
+    /// Gives a role a new password, for an operator who has lost it. The node must be stopped. A node of a cluster needs its settings
+    /// (--config) and joins the cluster meanwhile: all nodes get the password. Without --password-file and --stdin the password is a
+    /// random one, and is printed.
     ResetPassword(ResetPasswordArguments),
 }
 

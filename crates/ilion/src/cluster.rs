@@ -21,7 +21,7 @@ use ilion_member::{
     JoinError, Member, MemberClient, MemberListener, MemberOptions, NewCluster, NotHanded, Parts, Replaced,
 };
 use ilion_node::{OpenError, RELEASE_VERSION, refused_in_a_cluster};
-use ilion_query::Store;
+use ilion_query::{AccessControl, Store};
 use ilion_schema::SchemaEvent;
 use ilion_server::admin::RingAdmin;
 use ilion_server::{Certificates, Entry, ServerNode, server_encryption};
@@ -57,6 +57,7 @@ impl Cluster {
             node.show_traffic(&peers, probe);
             let shown = Arc::new(Shown {
                 peers,
+                access: Arc::downgrade(node.processor().access()),
                 entry: OnceLock::new(),
             });
             // `show` is called once, so the cell is empty.
@@ -275,6 +276,8 @@ fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs,
 /// Publishes changes of the cluster to clients.
 struct Shown {
     peers: Arc<ilion_node::Peers>,
+    /// Weak, since the access control holds the member, which holds this.
+    access: Weak<AccessControl>,
     /// The port for CQL clients, once it is open.
     entry: OnceLock<Entry>,
 }
@@ -286,6 +289,12 @@ impl MemberListener for Shown {
 
     fn schema_changed(&self, event: &SchemaEvent) {
         self.peers.schema_changed(std::slice::from_ref(event));
+    }
+
+    fn roles_changed(&self) {
+        if let Some(access) = self.access.upgrade() {
+            access.forget();
+        }
     }
 
     fn left(&self) {

@@ -67,7 +67,11 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let starting = Starting::begin((&ports, &options), (&admin_port, &door_options), &told)
         .map_err(failed("cannot start"))?;
     let first_start = FirstStart::find(&*env, &settings).map_err(failed("cannot prepare the first start"))?;
-    let (node, cluster) = open(&env, &settings, &progress)?;
+    let opened = open(&env, &settings, &progress);
+    let (node, cluster) = opened.map_err(|error| match error {
+        OpenError::Settings(_) => Failure::Usage(error.to_string()),
+        error => failed("cannot open the data directory")(error),
+    })?;
     let created = node
         .ensure_superuser(&superuser, &settings.directory)
         .map_err(failed("cannot create the first superuser"))?;
@@ -143,7 +147,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
 
 /// How far the start is.
 #[derive(Default)]
-struct StartProgress {
+pub struct StartProgress {
     replay: Arc<ReplayProgress>,
     /// In a cluster, after the data directory was opened.
     is_joining: AtomicBool,
@@ -159,36 +163,36 @@ impl fmt::Display for StartProgress {
 }
 
 /// Opens the node, alone or as a member of a cluster.
-fn open(
+///
+/// # Errors
+/// The settings do not fit to each other or to the data directory, it cannot be opened, or the node cannot join its cluster.
+pub fn open(
     env: &Arc<dyn Env>,
     settings: &Settings,
     progress: &StartProgress,
-) -> Result<(ServerNode, Option<Cluster>), Failure> {
+) -> Result<(ServerNode, Option<Cluster>), OpenError> {
     let opening = Opening {
         progress: progress.replay.clone(),
         ..Opening::default()
     };
-    let cannot_open = |error: OpenError| match error {
-        OpenError::Settings(_) => Failure::Usage(error.to_string()),
-        error => failed("cannot open the data directory")(error),
-    };
     let Some(url) = log_url(settings) else {
         if ilion_replica::is_of_cluster(&**env, &settings.data_path()) {
-            return Err(Failure::Usage(format!(
+            return Err(OpenError::Settings(format!(
                 "{} is the data directory of a node of a cluster: start it with the log of the cluster (--log), since a part of its data may be \
                  in the log only",
                 settings.data_path().display()
             )));
         }
         if settings.replace_address_first_boot.is_some() {
-            return Err(Failure::Usage(
+            return Err(OpenError::Settings(
                 "replace_address_first_boot: there is no other node to replace, since this one has no log of a cluster (--log)".to_owned(),
             ));
         }
-        let node = ServerNode::open_alone(env.clone(), settings, opening).map_err(cannot_open)?;
+        let node = ServerNode::open_alone(env.clone(), settings, opening)?;
         return Ok((node, None));
     };
-    let port = StoragePort::take(storage_address(settings)).map_err(failed("cannot start"))?;
+    let port = StoragePort::take(storage_address(settings));
+    let port = port.map_err(|error| OpenError::Cluster(error.to_string()))?;
     let mut cluster = None;
     let over = |engine: &Arc<Engine>, local| {
         progress.is_joining.store(true, Relaxed);
@@ -196,9 +200,9 @@ fn open(
         cluster = Some(joined);
         Ok(store)
     };
-    let node = ServerNode::open_over(env.clone(), settings, opening, over).map_err(cannot_open)?;
+    let node = ServerNode::open_over(env.clone(), settings, opening, over)?;
     if let Some(cluster) = &cluster {
-        cluster.show(&node).map_err(cannot_open)?;
+        cluster.show(&node)?;
     }
     Ok((node, cluster))
 }

@@ -32,7 +32,7 @@ use ilion_commitlog::{Delivered, Kind, Origin, Record as LogRecord, SharedTail, 
 use ilion_coordinator::Topology;
 use ilion_engine::TabletPosition;
 use ilion_replica::{BatchId, Replica, ReplicaOptions, SaveError, is_of_cluster};
-use ilion_schema::{SchemaEvent, is_system_keyspace};
+use ilion_schema::{AUTH_KEYSPACE, SchemaEvent, is_system_keyspace};
 use uuid::Uuid;
 
 use crate::asking::meta_record;
@@ -388,6 +388,12 @@ impl Follower {
                 "the data directory is that of a single node: it has keyspace {name}; a node that joins a cluster needs an empty data directory"
             ));
         }
+        if is_new && self.has_roles() {
+            return Err(
+                "the data directory is that of a single node: it has roles; a node that joins a cluster needs an empty data directory"
+                    .to_owned(),
+            );
+        }
         let mut replica =
             Replica::open(self.shared.engine.clone(), options).map_err(|error| error.to_string())?;
         if is_new {
@@ -410,6 +416,13 @@ impl Follower {
         self.shared.learn(|known| known.number = Some(node));
         tracing::info!(node, incarnation, cluster = %options.cluster, "this node is in the cluster's log");
         Ok(())
+    }
+
+    /// Whether the data directory has roles or permissions.
+    fn has_roles(&self) -> bool {
+        let tables = self.shared.engine.table_facts();
+        let mut of_roles = tables.iter().filter(|table| table.keyspace == AUTH_KEYSPACE);
+        of_roles.any(|table| table.estimated_partitions > 0)
     }
 
     /// Tries something until it succeeds. Returns false if the node is stopped before.

@@ -85,6 +85,9 @@ pub trait MemberListener: Send + Sync {
     /// This node has adopted a change of the schema. Its view came before.
     fn schema_changed(&self, event: &SchemaEvent);
 
+    /// This node has other roles or permissions than before.
+    fn roles_changed(&self);
+
     /// This node is not a member any more: others have its data. This is the last call, and no write waits for the logs any more.
     fn left(&self);
 }
@@ -173,6 +176,14 @@ impl Shared {
             if let Some(event) = event {
                 listener.schema_changed(event);
             }
+        }
+    }
+
+    /// Tells the listener that roles or permissions have changed.
+    pub fn tell_of_roles(&self) {
+        let listener = self.listener.lock().clone();
+        if let Some(listener) = listener {
+            listener.roles_changed();
         }
     }
 

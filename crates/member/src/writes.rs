@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_cluster::{Change, Refusal, SchemaRecord, Strategy};
+use ilion_cluster::{Change, Feature, Refusal, SchemaRecord, Strategy};
 use ilion_commitlog::AppendError;
 use ilion_coordinator::{Topology, Writes};
 use ilion_query::{Awaited, Commands, PartitionGuard, StoreError};
@@ -112,10 +112,10 @@ impl LogWrites {
     }
 
     /// Makes a change at one place of all logs: checks it against the newest schema, logs it, and waits until the nodes that are up have
-    /// adopted it. `check` returns `None` if there is nothing to change.
+    /// adopted it. `check` gets the schema and its epoch, and returns `None` if there is nothing to change.
     fn change<T>(
         &self,
-        check: impl Fn(&Schema) -> Result<Option<Checked<T>>, StoreError>,
+        check: impl Fn(&Schema, u64) -> Result<Option<Checked<T>>, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let ends_nanos = self.shared.now_nanos() + nanos(self.shared.options.schema_timeout);
         for _ in 0..SCHEMA_TRIES {
@@ -130,7 +130,7 @@ impl LogWrites {
                 ));
             };
             self.topology()?;
-            let Some(checked) = check(&self.shared.local.schema())? else {
+            let Some(checked) = check(&self.shared.local.schema(), checked_at)? else {
                 return Ok(None);
             };
             let record = SchemaRecord {
@@ -195,8 +195,38 @@ impl Writes for LogWrites {
         self.write(&mutations, false)
     }
 
+    fn roles_version(&self) -> u64 {
+        self.shared.know(|known| known.adopted)
+    }
+
+    fn change_roles(&self, mutations: &[Mutation], version: Option<u64>) -> Result<(), StoreError> {
+        let has_roles = |known: &Known| known.state.as_ref().map(|state| state.has(Feature::Roles));
+        if self.shared.know(has_roles) == Some(false) {
+            return Err(StoreError::Invalid(
+                "not all nodes of the cluster have a version with roles yet: upgrade them first".to_owned(),
+            ));
+        }
+        self.shared.engine.check_loggable(mutations)?;
+        let mut body = Vec::new();
+        for mutation in mutations {
+            encode_mutation(mutation, &mut body);
+        }
+        let change = FencedChange::Roles(body.into());
+        let check = |_: &Schema, checked_at| {
+            if version.is_some_and(|version| version != checked_at) {
+                return Err(StoreError::Overtaken);
+            }
+            Ok(Some(Checked {
+                change: change.clone(),
+                keyspaces: Vec::new(),
+                made: (),
+            }))
+        };
+        self.change(check).map(drop)
+    }
+
     fn truncate(&self, table: TableId) -> Result<(), StoreError> {
-        let check = |schema: &Schema| match schema.table_by_id(table) {
+        let check = |schema: &Schema, _| match schema.table_by_id(table) {
             Some(_) => Ok(Some(Checked {
                 change: FencedChange::Truncate(table),
                 keyspaces: Vec::new(),
@@ -210,7 +240,7 @@ impl Writes for LogWrites {
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
         let mut change = change.clone();
         change.give_id(|| TableId(self.shared.local.time_uuid()));
-        let check = |schema: &Schema| {
+        let check = |schema: &Schema, _| {
             let applied = schema.apply(&change, self.shared.local.now_micros())?;
             if applied.diffs.is_empty() {
                 return Ok(None);

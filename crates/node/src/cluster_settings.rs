@@ -1,8 +1,6 @@
 //! Settings that a cluster does not allow, and those that a single node does not. Pure.
 
-use ilion_settings::{
-    Authenticator, Authorizer, CidrAuthorizer, InternodeEncryption, LogPlace, NetworkAuthorizer, Settings,
-};
+use ilion_settings::{InternodeEncryption, LogPlace, NetworkAuthorizer, Settings};
 use ilion_types::Partitioner;
 
 /// Refuses settings that a node of a cluster does not support yet. Call it only if the setting `log` is not local.
@@ -10,27 +8,11 @@ use ilion_types::Partitioner;
 /// # Errors
 /// The operator must change the setting that the text names.
 pub fn refused_in_a_cluster(settings: &Settings) -> Result<(), String> {
-    let roles = "roles and permissions are not replicated in a cluster yet";
     let refusals = [
-        (
-            settings.authenticator != Authenticator::AllowAll,
-            "authenticator: AllowAllAuthenticator",
-            roles,
-        ),
-        (
-            settings.authorizer != Authorizer::AllowAll,
-            "authorizer: AllowAllAuthorizer",
-            roles,
-        ),
         (
             settings.network_authorizer != NetworkAuthorizer::AllowAll,
             "network_authorizer: AllowAllNetworkAuthorizer",
-            roles,
-        ),
-        (
-            settings.cidr_authorizer != CidrAuthorizer::AllowAll,
-            "cidr_authorizer: AllowAllCIDRAuthorizer",
-            roles,
+            "roles cannot be bound to the data centers of a cluster yet",
         ),
         (
             settings.partitioner != Partitioner::Murmur3,
@@ -126,20 +108,8 @@ mod tests {
     fn a_cluster_refuses_by_name_what_it_does_not_have() {
         for (setting, named) in [
             (
-                "authenticator: PasswordAuthenticator",
-                "authenticator: AllowAllAuthenticator",
-            ),
-            (
-                "authorizer: CassandraAuthorizer",
-                "authorizer: AllowAllAuthorizer",
-            ),
-            (
                 "network_authorizer: CassandraNetworkAuthorizer",
                 "network_authorizer: AllowAllNetworkAuthorizer",
-            ),
-            (
-                "cidr_authorizer: CassandraCIDRAuthorizer",
-                "cidr_authorizer: AllowAllCIDRAuthorizer",
             ),
             (
                 "partitioner: org.apache.cassandra.dht.ByteOrderedPartitioner",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ilion_env::parking;
 use ilion_rows::DecoratedKey;
+use ilion_schema::is_system_keyspace;
 
 use crate::batch::Member;
 use crate::context::{Execution, Sight};
@@ -66,6 +67,15 @@ pub(crate) fn send(
 ) -> Result<Option<Executed>, Error> {
     guardrails::check_write_level(execution.options.consistency, execution)?;
     guardrails::check_disk(execution)?;
+    if let Some(member) = members
+        .iter()
+        .find(|member| is_system_keyspace(&member.plan.table().keyspace))
+    {
+        return Err(Error::Invalid(format!(
+            "In a cluster, tables of {} cannot be written with a condition, or at a position of a list",
+            member.plan.table().keyspace
+        )));
+    }
     let is_masked = |member: &Member<'_>| member.execution.sight == Sight::Masked && member.plan.has_masks();
     if members.iter().any(is_masked) {
         return Err(Error::invalid(

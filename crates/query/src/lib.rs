@@ -22,6 +22,7 @@
 //! | `bind` | values in the order of the markers |
 //! | `command` | [`Command`]: a statement that reads before it writes, as a record of a shared log |
 //! | `commanding` | commands made of statements |
+//! | `overtaken` | planning a statement again if the schema has changed before its turn came |
 //! | `function_calls` | the calls of user-defined functions by one statement |
 //! | `consistency` | the levels that a statement may be executed with |
 //! | `protect` | tables that no client may write to |
@@ -65,6 +66,7 @@ mod invalidation;
 mod log_position;
 mod masking;
 mod merge;
+mod overtaken;
 mod partitions;
 mod plan;
 mod planned;

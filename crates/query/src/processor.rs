@@ -21,6 +21,7 @@ use crate::commanding;
 use crate::context::{Execution, Sight};
 use crate::function_calls::FunctionCalls;
 use crate::invalidation::Invalidated;
+use crate::overtaken::again_if_overtaken;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::prepared::{metadata_id, statement_id};
@@ -38,8 +39,6 @@ use crate::{
 const TEXTS_KEPT: usize = 1024;
 /// Longest text, in bytes, whose plan is cached.
 const TEXT_LEN_KEPT: usize = 8 * 1024;
-/// How often a statement is executed at most if each time a schema change overtakes it in the log.
-const OVERTAKEN_MAX: u32 = 5;
 
 /// A member of a protocol batch.
 #[derive(Clone, Debug)]
@@ -686,20 +685,6 @@ impl QueryProcessor {
             sight: Sight::Clear,
         }
     }
-}
-
-/// Executes a statement again, planned anew, if the schema changed before the statement's turn in the log.
-fn again_if_overtaken(mut execute: impl FnMut() -> Result<Executed, Error>) -> Result<Executed, Error> {
-    for _ in 1..OVERTAKEN_MAX {
-        match execute() {
-            Err(Error::Overtaken) => {}
-            executed => return executed,
-        }
-    }
-    execute().map_err(|error| match error {
-        Error::Overtaken => Error::Overloaded(error.to_string()),
-        other => other,
-    })
 }
 
 /// Sets a flag for as long as it lives.

@@ -68,6 +68,17 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// The version of schema and roles in a cluster: it grows with each change that this node adopts. A single node returns 0.
+    fn roles_version(&self) -> u64 {
+        0
+    }
+
+    /// The same storage, but a write to `system_auth` fails with [`StoreError::Overtaken`] if schema or roles have changed since this
+    /// version. `None`: use this storage. A single node returns `None`, since only the caller changes roles.
+    fn at_roles_version(&self, _version: u64) -> Option<Box<dyn Store>> {
+        None
+    }
+
     /// Applies all mutations at once as one log record. When it returns, they are visible. They are durable once the returned
     /// [`Awaited`] has happened; `None` if there is no log.
     ///

@@ -29,6 +29,9 @@ pub enum StoreError {
         /// How many of them are alive.
         alive: u32,
     },
+    /// Another node was first: schema or roles have changed since they were read. Nothing was written. Only in clusters.
+    #[error("schema or roles have changed meanwhile")]
+    Overtaken,
     /// The space for captured changes is used up: consumers of changes must act.
     #[error("{0}")]
     CaptureFull(String),
@@ -109,6 +112,7 @@ impl StoreError {
     pub(crate) fn of_statement(self) -> Error {
         match self {
             Self::Schema(error) => error.into(),
+            Self::Overtaken => Error::Overtaken,
             Self::Invalid(message) => Error::Invalid(message),
             Self::Read(error) => Error::ServerError(error.to_string()),
             // Statements without a consistency level, such as schema changes, are written to the log at QUORUM.

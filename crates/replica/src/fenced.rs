@@ -3,6 +3,7 @@
 //! It is the body of a schema record of the meta log: JSON, so that people can read the log. A reader that does not know a part of it
 //! stops: a change is never skipped, nor made in part.
 
+use bytes::Bytes;
 use ilion_schema::{SchemaChange, TableId};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,9 @@ pub enum FencedChange {
     Schema(SchemaChange),
     /// All data of a table is removed.
     Truncate(TableId),
+    /// Rows of roles and permissions are written on every node: mutations of tables of `system_auth`, as [`ilion_rows::encode_mutation`]
+    /// encodes them, in base64. Their timestamps have an order only: those of a later change are higher, whatever the clocks say.
+    Roles(#[serde(with = "base64_text")] Bytes),
 }
 
 impl FencedChange {
@@ -28,6 +32,24 @@ impl FencedChange {
     /// The body is damaged, or a newer Ilion wrote it. The reader must stop.
     pub fn decode(body: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(body).map_err(|error| error.to_string())
+    }
+}
+
+/// Bytes as base64 in JSON.
+mod base64_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use bytes::Bytes;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map(Bytes::from).map_err(D::Error::custom)
     }
 }
 
@@ -85,6 +107,7 @@ mod tests {
             FencedChange::Schema(SchemaChange::CreateTable(Box::new(create))),
             FencedChange::Schema(add),
             FencedChange::Truncate(TableId(Uuid::from_u128(7))),
+            FencedChange::Roles(Bytes::from_static(b"\x00\xffmutations")),
         ]
     }
 

@@ -6,21 +6,27 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_cluster::Tablets;
 use ilion_codec::md5;
 use ilion_engine::{CounterCache, Engine, ReadSurvey, TabletPosition};
 use ilion_query::{Awaited, ClusterFacts, EngineStore, PartitionGuard, Store, StoreError};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{
-    ClusteringFilter, Cursor, Decoded, DecoratedKey, KeyRange, Mutation, VecCursor, decode_mutation,
-    encode_mutation,
+    ClusteringFilter, Cursor, Decoded, DecoratedKey, KeyRange, Mutation, MutationReader, VecCursor,
+    decode_mutation, encode_mutation, number_timestamps,
 };
-use ilion_schema::{Applied, SchemaChange, TableAlteration, TableId, TableSchema, is_system_keyspace};
+use ilion_schema::{
+    AUTH_KEYSPACE, Applied, SchemaChange, TableAlteration, TableId, TableSchema, is_system_keyspace,
+};
 use ilion_types::{time_uuid_from_ticks, time_uuid_ticks};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::written;
+
+/// The timestamps of rows of roles begin with this multiple of their schema epoch: above those of earlier epochs. A batch has fewer.
+const ROLE_TIMESTAMPS: u64 = 1 << 20;
 
 /// Where a command is executed, and what it may depend on.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +144,33 @@ impl PlaceStore {
     /// Removes all data of a table.
     pub(crate) fn empty(&self, table: TableId) -> Result<(), StoreError> {
         self.inner.truncate(table)
+    }
+
+    /// Writes rows of roles and permissions, which are the change to this schema epoch, and syncs them: the log is not read again from
+    /// before an epoch that is saved as adopted.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`]: the mutations are damaged, or are not of `system_auth`. Any other: they cannot be written now.
+    pub(crate) fn write_roles(&self, mutations: &Bytes, epoch: u64) -> Result<(), StoreError> {
+        let schema = self.engine().schema();
+        let resolve = |id: TableId| schema.table_by_id(id).cloned();
+        let (mut reader, mut decoded) = (MutationReader::new(mutations.clone()), Vec::new());
+        loop {
+            match reader.next_mutation(&resolve) {
+                Ok(None) => break,
+                Ok(Some(Decoded::Mutation(mutation))) if mutation.table.keyspace == AUTH_KEYSPACE => {
+                    decoded.push(mutation);
+                }
+                Ok(Some(_)) => {
+                    return Err(StoreError::Invalid(format!("a table is not of {AUTH_KEYSPACE}")));
+                }
+                Err(error) => return Err(StoreError::Invalid(error.to_string())),
+            }
+        }
+        let first = epoch.saturating_mul(ROLE_TIMESTAMPS);
+        number_timestamps(&mut decoded, i64::try_from(first).unwrap_or(i64::MAX));
+        self.engine().apply(&decoded)?;
+        Ok(self.engine().sync_log()?)
     }
 
     fn with<T>(&self, use_place: impl FnOnce(&mut CommandContext) -> T) -> Option<T> {

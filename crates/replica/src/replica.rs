@@ -325,7 +325,7 @@ impl Replica {
         self.schema_epoch
     }
 
-    /// Adopts the next schema, or empties a table. Returns the event for clients. `time_micros` is the time of the record in the meta log.
+    /// Adopts the next schema, empties a table, or writes rows of roles. Returns the event for clients. `time_micros` is the time of the record in the meta log.
     /// Commands that tablets execute afterwards get later times: otherwise a column that was dropped and added again would not show their
     /// writes.
     ///
@@ -347,7 +347,11 @@ impl Replica {
             Ok(event) => event,
             // A crash came after the change, and before this was saved. The change was checked before it was logged, so that is the
             // only reason why it fails.
-            Err(StoreError::Schema(_) | StoreError::Invalid(_)) if was_adopting => None,
+            Err(StoreError::Schema(_) | StoreError::Invalid(_))
+                if was_adopting && matches!(change, FencedChange::Schema(_)) =>
+            {
+                None
+            }
             Err(error) => return Err(AdoptError::Refused(error)),
         };
         if let FencedChange::Truncate(table) = change {
@@ -395,6 +399,10 @@ impl Replica {
             }
             FencedChange::Truncate(table) if self.engine().schema().table_by_id(*table).is_none() => Ok(None),
             FencedChange::Truncate(table) => self.store.empty(*table).map(|()| None),
+            FencedChange::Roles(mutations) => self
+                .store
+                .write_roles(mutations, self.schema_epoch + 1)
+                .map(|()| None),
         }
     }
 

@@ -86,7 +86,7 @@ pub use filter_cursor::FilterCursor;
 pub use garbage::{GarbageSkip, Granularity, Shadows};
 pub use key::DecoratedKey;
 pub use merge::MergeCursor;
-pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
+pub use mutation::{Mutation, PartitionUpdate, RangeTombstone, number_timestamps};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation, peek_place};
 pub use plain::{Flow, PlainRow, may_be_plain, rows_may_be_plain};
 pub use plain_luck::PlainLuck;

@@ -1,10 +1,11 @@
 //! A change to one partition of one table, as the write path carries it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ilion_schema::TableSchema;
 
-use crate::{Bound, Data, DecoratedKey, DeletionTime, Row};
+use crate::{Bound, Data, DecoratedKey, DeletionTime, NO_TIMESTAMP, Row};
 
 /// A change to one partition.
 #[derive(Clone, Debug)]
@@ -61,6 +62,53 @@ impl Mutation {
         }
         update.rows.retain(|row| !row.is_empty());
         update.static_row.take_if(|row| row.is_empty());
+    }
+}
+
+/// Replaces the timestamps of mutations by `first_micros`, `first_micros + 1` and so on, in their order: equal ones stay equal. So the
+/// mutations have the same effect on each other as before.
+pub fn number_timestamps(mutations: &mut [Mutation], first_micros: i64) {
+    let mut known = BTreeSet::new();
+    for mutation in mutations.iter_mut() {
+        mutation.update.each_timestamp(|micros| {
+            known.insert(*micros);
+        });
+    }
+    let numbered: BTreeMap<i64, i64> = known.into_iter().zip(first_micros..).collect();
+    for mutation in mutations {
+        mutation
+            .update
+            .each_timestamp(|micros| *micros = numbered[micros]);
+    }
+}
+
+impl PartitionUpdate {
+    /// Calls `change` with each timestamp of a cell, deletion or liveness.
+    fn each_timestamp(&mut self, mut change: impl FnMut(&mut i64)) {
+        let mut change = |micros: &mut i64| {
+            if *micros != NO_TIMESTAMP {
+                change(micros);
+            }
+        };
+        let ranges = self.ranges.iter_mut().map(|range| &mut range.deletion);
+        for deletion in self.deletion.iter_mut().chain(ranges) {
+            change(&mut deletion.marked_at_micros);
+        }
+        for row in self.static_row.iter_mut().chain(&mut self.rows) {
+            change(&mut row.liveness.timestamp_micros);
+            change(&mut row.deletion.marked_at_micros);
+            for entry in &mut row.columns {
+                match &mut entry.data {
+                    Data::Simple(cell) => change(&mut cell.timestamp_micros),
+                    Data::Complex(complex) => {
+                        change(&mut complex.deletion.marked_at_micros);
+                        for (_, cell) in &mut complex.cells {
+                            change(&mut cell.timestamp_micros);
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub use error::Error;
 pub use event::{EventTarget, SchemaEvent};
 pub use keyspace::{Keyspace, Replication, Schema};
 pub use mask::{ColumnMask, MaskArgument};
-pub use names::{LOCAL_KEYSPACES, is_system_keyspace};
+pub use names::{AUTH_KEYSPACE, LOCAL_KEYSPACES, is_system_keyspace};
 pub use objects::{AggregateSchema, FunctionSchema, IndexKind, IndexSchema, TriggerSchema, ViewSchema};
 pub use options::compression::CHUNK_LENGTH_KIB_MAX;
 pub use options::{CachingOptions, TableOptions};

@@ -19,8 +19,11 @@ pub(crate) const CUSTOM_INDEX_NAME_LEN_MAX: usize = 200;
 /// Keyspaces of the node itself, including virtual ones; no statement changes them.
 pub const LOCAL_KEYSPACES: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
 
+/// The keyspace of roles and permissions. Every node of a cluster has all of its rows.
+pub const AUTH_KEYSPACE: &str = "system_auth";
+
 /// The server's keyspaces with user data; only their replication can be altered.
-pub(crate) const REPLICATED_KEYSPACES: [&str; 3] = ["system_auth", "system_distributed", "system_traces"];
+pub(crate) const REPLICATED_KEYSPACES: [&str; 3] = [AUTH_KEYSPACE, "system_distributed", "system_traces"];
 
 /// True for the server's own keyspaces.
 pub fn is_system_keyspace(name: &str) -> bool {

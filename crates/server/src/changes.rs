@@ -127,7 +127,7 @@ impl ChangeStream {
         });
         let text = |error: ilion_engine::Error| error.to_string();
         if order.once {
-            engine.sync_changes().map_err(text)?;
+            engine.sync_log().map_err(text)?;
         }
         let end = engine.end_of_changes().map_err(text)?;
         let now_micros = engine.env().now_micros();

@@ -11,6 +11,7 @@ use crate::superuser::{SuperuserChoice, SuperuserError, random_password};
 const ROLE_DEFAULT: &str = "cassandra";
 /// Name of the file with a random password, in the node's directory.
 const FILE_NAME: &str = "superuser-password";
+
 /// A superuser that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSuperuser {
@@ -21,7 +22,8 @@ pub struct NewSuperuser {
 }
 
 impl ServerNode {
-    /// Creates the first superuser, if clients must log in and there is no role yet. A random password is written to a file in
+    /// Creates the first superuser, if clients must log in and there is no role yet. If nodes of a cluster start at the same time, one of
+    /// them does. A random password is written to a file in
     /// `directory` first, so that no crash leaves a role whose password nobody knows.
     ///
     /// # Errors
@@ -51,8 +53,13 @@ impl ServerNode {
             role: role.clone(),
             password,
         };
-        let awaited = access.create_superuser(&first)?;
-        self.wait_until_durable(awaited)
+        let Some(created) = access.create_superuser(&first)? else {
+            if let Some(path) = &password_file {
+                env.remove_file(path)?;
+            }
+            return Ok(None);
+        };
+        self.wait_durable(&created)
             .map_err(|error| SuperuserError::Log(error.to_string()))?;
         Ok(Some(NewSuperuser { role, password_file }))
     }

@@ -56,6 +56,10 @@ impl Follower {
                 return Ok(());
             }
         };
+        // Before the other nodes learn that this one has the change: then its client gets the answer.
+        if matches!(change, FencedChange::Roles(_) | FencedChange::Truncate(_)) {
+            self.shared.tell_of_roles();
+        }
         self.done_nanos.remove(&Due::Adopt);
         self.done_nanos.remove(&Due::Fence(epoch));
         self.meta.unadopted.pop_front();

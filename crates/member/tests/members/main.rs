@@ -17,4 +17,5 @@ mod lost;
 mod outcomes;
 mod ring;
 mod ring_chaos;
+mod roles;
 mod world;

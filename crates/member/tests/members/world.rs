@@ -114,6 +114,8 @@ pub(crate) struct World {
     pub memtable_bytes: usize,
     /// The feature level of members that start from now on.
     pub understands: u32,
+    /// How members that start from now on execute statements of clients.
+    pub query_options: QueryOptions,
     /// Changes the options of members that start from now on.
     pub change_options: fn(&mut MemberOptions),
     peers: InProcess,
@@ -160,6 +162,7 @@ impl World {
             finish_after: Duration::from_millis(300),
             memtable_bytes: EngineOptions::below(Path::new("/ilion")).memtable_bytes_max,
             understands: FEATURE_LEVEL_MAX,
+            query_options: QueryOptions::default(),
             change_options: |_| {},
             peers: InProcess::default(),
             members: (0..most).map(|_| RwLock::default()).collect(),
@@ -258,7 +261,7 @@ impl World {
         let store = member.store(Arc::new(self.peers.readers.clone()), ReadOptions::default());
         let running = Running {
             env,
-            processor: QueryProcessor::new(Arc::new(store), QueryOptions::default()),
+            processor: QueryProcessor::new(Arc::new(store), self.query_options.clone()),
             local: QueryProcessor::new(local, QueryOptions::default()),
             member,
             power,

@@ -14,7 +14,7 @@ use super::rights::Rights;
 use super::tables::{AuthTables, Changes};
 use super::{AccessOptions, CidrAuthorizer, CidrCounts, Identity, Login, NetworkAuthorizer};
 use crate::context::Sight;
-use crate::{Awaited, Error, QueryOptions, Store};
+use crate::{Error, QueryOptions, Store};
 
 /// Most roles whose login or hash is kept in memory. Logins that sessions use are kept even above this number.
 const KEPT_MAX: usize = 10_000;
@@ -34,7 +34,7 @@ pub struct AccessControl {
     pub(super) right_passwords: Mutex<RightPasswords>,
     /// The number of changes of roles and grants. Rights that were read at an earlier number are read again.
     changes: AtomicU64,
-    /// Held while a statement checks and changes roles or grants.
+    /// Held by a [`Turn`](super::turn::Turn).
     pub(super) turn: Mutex<()>,
     /// Compared with the password if the role does not exist, so that such a login takes as long as any other.
     dummy_hash: String,
@@ -433,16 +433,6 @@ impl AccessControl {
         counts.count(&found, is_accepted);
         counts.check_nanos.record(ended.saturating_sub(began));
         Ok(!is_accepted)
-    }
-
-    /// Writes to `system_auth`, and makes all cached rights and hashes invalid.
-    pub(super) fn write(&self, changes: Changes) -> Result<Option<Awaited>, Error> {
-        if changes.is_empty() {
-            return Ok(None);
-        }
-        let written = self.tables.write(changes);
-        self.forget();
-        written
     }
 
     /// Adds to `changes` the removal of all grants on exactly these resources.

@@ -12,7 +12,7 @@ use crate::{Error, Executed};
 impl Actor<'_> {
     pub(super) fn grant(&self, grant: &PermissionChange) -> Result<Executed, Error> {
         let (resource, permissions) = self.permitted(grant)?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         self.ensure_possible(&grant.role, &resource)?;
         if permissions
             .iter()
@@ -27,14 +27,14 @@ impl Actor<'_> {
         let known = self.known(&grant.role, &resource)?;
         let mut changes = Changes::default();
         changes.grant(&grant.role, &resource, permissions);
-        let executed = done(self.access.write(changes)?);
+        let executed = done(turn.write(changes)?);
         let already = permissions.without(permissions.without(known));
         Ok(warned(executed, grant, already, "was already granted", &resource))
     }
 
     pub(super) fn revoke(&self, revoke: &PermissionChange) -> Result<Executed, Error> {
         let (resource, permissions) = self.permitted(revoke)?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         self.ensure_possible(&revoke.role, &resource)?;
         self.ensure_authorizer("REVOKE")?;
         let known = self.known(&revoke.role, &resource)?;
@@ -43,7 +43,7 @@ impl Actor<'_> {
             true => changes.revoke_all(&revoke.role, &resource.name()),
             false => changes.revoke(&revoke.role, &resource, permissions),
         }
-        let executed = done(self.access.write(changes)?);
+        let executed = done(turn.write(changes)?);
         let missing = permissions.without(known);
         Ok(warned(executed, revoke, missing, "was not granted", &resource))
     }

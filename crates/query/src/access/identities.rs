@@ -15,7 +15,7 @@ impl Actor<'_> {
         if add.identity.is_empty() {
             return Err(Error::invalid("An identity can't be an empty string"));
         }
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         let tables = &self.access.tables;
         if tables.role(&add.role)?.is_none() {
             return Err(Error::Invalid(format!(
@@ -31,12 +31,12 @@ impl Actor<'_> {
         }
         let mut changes = Changes::default();
         changes.add_identity(&add.identity, &add.role);
-        Ok(done(self.access.write(changes)?))
+        Ok(done(turn.write(changes)?))
     }
 
     pub(super) fn drop_identity(&self, drop: &DropIdentity) -> Result<Executed, Error> {
         self.require(Permission::Drop, &self.own_role())?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         if self.access.tables.role_of_identity(&drop.identity)?.is_none() {
             return match drop.if_exists {
                 true => Ok(done(None)),
@@ -48,7 +48,7 @@ impl Actor<'_> {
         }
         let mut changes = Changes::default();
         changes.drop_identity(&drop.identity);
-        Ok(done(self.access.write(changes)?))
+        Ok(done(turn.write(changes)?))
     }
 
     /// Compat: Cassandra asks for the permission on the client's own role.

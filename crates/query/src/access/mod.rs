@@ -14,6 +14,7 @@
 //! | `needs` | [`Needs`]: the permissions that a statement needs |
 //! | `control` | [`AccessControl`]: logins and checks |
 //! | `operator` | [`Operation`]: permissions at the HTTP port |
+//! | `turn` | the right to change roles and grants |
 //! | `tables` | `system_auth`: the only module that knows its columns |
 //! | `plan` | [`AccessPlan`]: statements about roles and permissions |
 //! | `roles`, `identities`, `grants`, `lists` | CREATE ROLE and its kind; ADD and DROP IDENTITY; GRANT and REVOKE; LIST |
@@ -42,6 +43,7 @@ mod roles;
 mod schema;
 mod setup;
 mod tables;
+mod turn;
 mod watched;
 
 pub use control::AccessControl;

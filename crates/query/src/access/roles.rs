@@ -23,7 +23,7 @@ impl Actor<'_> {
         }
         // Hashing takes long, so it is done before the turn is taken, for which other statements wait.
         let hash = self.hash_in(options)?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         if self.access.tables.role(name)?.is_some() {
             return match create.if_not_exists {
                 true => Ok(done(None)),
@@ -46,7 +46,7 @@ impl Actor<'_> {
         set_cidr_groups(&mut changes, name, options);
         self.access
             .grant_to_creator(self.name(), &[Resource::Role(name.to_owned())], &mut changes)?;
-        Ok(warned(done(self.access.write(changes)?), options))
+        Ok(warned(done(turn.write(changes)?), options))
     }
 
     pub(super) fn alter_role(&self, alter: &AlterRole) -> Result<Executed, Error> {
@@ -57,7 +57,7 @@ impl Actor<'_> {
             return Err(Error::invalid("ALTER [ROLE|USER] can't be empty"));
         }
         let hash = self.hash_in(options)?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         if self.access.tables.role(name)?.is_none() {
             return match alter.if_exists {
                 true => Ok(done(None)),
@@ -83,7 +83,7 @@ impl Actor<'_> {
         }
         set_datacenters(&mut changes, name, options);
         set_cidr_groups(&mut changes, name, options);
-        Ok(warned(done(self.access.write(changes)?), options))
+        Ok(warned(done(turn.write(changes)?), options))
     }
 
     fn check_alter(&self, name: &str, options: &RoleOptions) -> Result<(), Error> {
@@ -142,7 +142,7 @@ impl Actor<'_> {
         let name = drop.role.as_str();
         self.require(Permission::Drop, &Resource::Role(name.to_owned()))?;
         self.check_superuser(name, "Only superusers can drop a role with superuser status")?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         let tables = &self.access.tables;
         let Some(role) = tables.role(name)? else {
             return match drop.if_exists {
@@ -171,13 +171,13 @@ impl Actor<'_> {
         }
         self.access
             .revoke_all_on(&[Resource::Role(name.to_owned())], &mut changes)?;
-        Ok(done(self.access.write(changes)?))
+        Ok(done(turn.write(changes)?))
     }
 
     pub(super) fn grant_role(&self, grant: &RoleMembership) -> Result<Executed, Error> {
         let (role, member) = (grant.role.as_str(), grant.member.as_str());
         self.require(Permission::Authorize, &Resource::Role(role.to_owned()))?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         self.ensure_role(role)?;
         self.ensure_role(member)?;
         self.check_superuser(role, "Only superusers can grant a role with superuser status")?;
@@ -192,13 +192,13 @@ impl Actor<'_> {
         }
         let mut changes = Changes::default();
         changes.add_member(role, member);
-        Ok(done(self.access.write(changes)?))
+        Ok(done(turn.write(changes)?))
     }
 
     pub(super) fn revoke_role(&self, revoke: &RoleMembership) -> Result<Executed, Error> {
         let (role, member) = (revoke.role.as_str(), revoke.member.as_str());
         self.require(Permission::Authorize, &Resource::Role(role.to_owned()))?;
-        let _turn = self.access.turn.lock();
+        let turn = self.access.take_turn();
         self.ensure_role(role)?;
         self.ensure_role(member)?;
         let found = self.access.tables.role(member)?.unwrap_or_default();
@@ -207,7 +207,7 @@ impl Actor<'_> {
         }
         let mut changes = Changes::default();
         changes.remove_member(role, member);
-        Ok(done(self.access.write(changes)?))
+        Ok(done(turn.write(changes)?))
     }
 
     /// Refuses options that this node does not support.

@@ -23,16 +23,17 @@ impl AccessControl {
         if !self.options.checks_permissions() || diffs.is_empty() {
             return Ok(None);
         }
-        let _turn = self.turn.lock();
-        let mut changes = Changes::default();
         let of = |kind: ChangeKind| diffs.iter().filter(move |diff| diff.kind() == kind);
         let dropped: Vec<Resource> = of(ChangeKind::Dropped).flat_map(of_dropped).collect();
-        self.revoke_all_on(&dropped, &mut changes)?;
-        if let Identity::User(login) = client {
-            let created: Vec<Resource> = of(ChangeKind::Created).flat_map(of_created).collect();
-            self.grant_to_creator(&login.role, &created, &mut changes)?;
-        }
-        self.write(changes)
+        let created: Vec<Resource> = of(ChangeKind::Created).flat_map(of_created).collect();
+        self.in_turn(|turn| {
+            let mut changes = Changes::default();
+            self.revoke_all_on(&dropped, &mut changes)?;
+            if let Identity::User(login) = client {
+                self.grant_to_creator(&login.role, &created, &mut changes)?;
+            }
+            turn.write(changes)
+        })
     }
 
     /// Grants all permissions on new objects to their creator, unless the creator's role was dropped meanwhile. Requires: the turn is held.
@@ -58,22 +59,23 @@ impl AccessControl {
         if !self.options.checks_permissions() {
             return Ok(());
         }
-        let _turn = self.turn.lock();
-        let granted = self.tables.all_granted()?;
-        let names: BTreeSet<&String> = granted.iter().map(|granted| &granted.resource).collect();
-        let mut gone = BTreeSet::new();
-        for name in names {
-            if let Some(resource) = Resource::parse(name)
-                && !self.tables.has(&resource, schema)?
-            {
-                gone.insert(name.clone());
+        self.in_turn(|turn| {
+            let granted = self.tables.all_granted()?;
+            let names: BTreeSet<&String> = granted.iter().map(|granted| &granted.resource).collect();
+            let mut gone = BTreeSet::new();
+            for name in names {
+                if let Some(resource) = Resource::parse(name)
+                    && !self.tables.has(&resource, schema)?
+                {
+                    gone.insert(name.clone());
+                }
             }
-        }
-        let mut changes = Changes::default();
-        for one in granted.iter().filter(|granted| gone.contains(&granted.resource)) {
-            changes.revoke_all(&one.role, &one.resource);
-        }
-        self.write(changes)?;
+            let mut changes = Changes::default();
+            for one in granted.iter().filter(|granted| gone.contains(&granted.resource)) {
+                changes.revoke_all(&one.role, &one.resource);
+            }
+            turn.write(changes)
+        })?;
         Ok(())
     }
 }

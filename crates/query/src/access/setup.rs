@@ -3,8 +3,9 @@
 use ilion_auth::Role;
 
 use super::AccessControl;
+use super::actor::done;
 use super::tables::Changes;
-use crate::{Awaited, Error};
+use crate::{Error, Executed};
 
 /// The first superuser.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,39 +41,50 @@ impl AccessControl {
         Ok(self.requires_login() && !self.tables.has_roles()?)
     }
 
-    /// Creates the first superuser. The caller must wait until the returned position is durable.
+    /// Creates the first superuser. The caller must wait for the answer's [`Executed::awaited`]. `None`: there is a role now, since
+    /// another node of the cluster was first.
     ///
     /// # Errors
-    /// `system_auth` cannot be written.
-    pub fn create_superuser(&self, first: &FirstSuperuser) -> Result<Option<Awaited>, SetupError> {
+    /// `system_auth` cannot be read or written.
+    pub fn create_superuser(&self, first: &FirstSuperuser) -> Result<Option<Executed>, SetupError> {
         let hash = self.hash_of(&first.password)?;
-        let _turn = self.turn.lock();
-        let mut changes = Changes::default();
-        let role = Role {
-            is_superuser: true,
-            can_login: true,
-            member_of: Vec::new(),
-        };
-        changes.create_role(&first.role, &role);
-        changes.set_hash(&first.role, &hash);
-        Ok(self.write(changes)?)
+        let created = self.in_turn(|turn| {
+            if self.tables.has_roles()? {
+                return Ok(None);
+            }
+            let mut changes = Changes::default();
+            let role = Role {
+                is_superuser: true,
+                can_login: true,
+                member_of: Vec::new(),
+            };
+            changes.create_role(&first.role, &role);
+            changes.set_hash(&first.role, &hash);
+            Ok(Some(done(turn.write(changes)?)))
+        });
+        Ok(created?)
     }
 
-    /// Gives a role a new password. The caller must wait until the returned position is durable.
+    /// Gives a role a new password. The caller must wait for the answer's [`Executed::awaited`].
     ///
     /// # Errors
     /// The role does not exist, or `system_auth` cannot be written.
-    pub fn reset_password(&self, role: &str, password: &str) -> Result<Option<Awaited>, SetupError> {
+    pub fn reset_password(&self, role: &str, password: &str) -> Result<Executed, SetupError> {
         let hash = self.hash_of(password)?;
-        let _turn = self.turn.lock();
-        if self.tables.role(role)?.is_none() {
-            return Err(SetupError::NoRole {
+        let written = self.in_turn(|turn| match self.tables.role(role)? {
+            None => Ok(None),
+            Some(_) => {
+                let mut changes = Changes::default();
+                changes.set_hash(role, &hash);
+                Ok(Some(done(turn.write(changes)?)))
+            }
+        });
+        match written? {
+            Some(written) => Ok(written),
+            None => Err(SetupError::NoRole {
                 role: role.to_owned(),
                 known: self.tables.roles()?,
-            });
+            }),
         }
-        let mut changes = Changes::default();
-        changes.set_hash(role, &hash);
-        Ok(self.write(changes)?)
     }
 }

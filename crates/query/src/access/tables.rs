@@ -48,6 +48,11 @@ impl AuthTables {
         &self.store
     }
 
+    /// See [`Store::roles_version`].
+    pub fn version(&self) -> u64 {
+        self.store.roles_version()
+    }
+
     fn read(&self, cql: &str, values: &[Value]) -> Result<Vec<Option<Bytes>>, Error> {
         internal::run(&*self.store, &self.options, cql, values)
     }
@@ -221,8 +226,10 @@ impl AuthTables {
     }
 
     /// Writes the changes as one record, or several if there are more than `CHANGES_MAX`. Returns what to wait for until they are durable.
-    pub fn write(&self, changes: Changes) -> Result<Option<Awaited>, Error> {
+    /// Fails with [`Error::Overtaken`] before it has written if the tables have another version ([`Self::version`]).
+    pub fn write(&self, changes: Changes, version: u64) -> Result<Option<Awaited>, Error> {
         let mut awaited = None;
+        let mut first_store = self.store.at_roles_version(version);
         let mut values = changes.values.as_slice();
         for statements in changes.statements.chunks(CHANGES_MAX) {
             let markers: usize = statements.iter().map(|cql| cql.matches('?').count()).sum();
@@ -232,7 +239,10 @@ impl AuthTables {
                 [only] => (*only).to_owned(),
                 many => format!("BEGIN BATCH {}; APPLY BATCH", many.join("; ")),
             };
-            let executed = internal::execute(&*self.store, &self.options, &cql, now)?;
+            // The first record changes the version.
+            let store = first_store.take();
+            let store = store.as_deref().unwrap_or(&*self.store);
+            let executed = internal::execute(store, &self.options, &cql, now)?;
             awaited = Awaited::both(awaited, executed.awaited);
         }
         Ok(awaited)
