@@ -29,6 +29,8 @@ pub struct Ran {
     pub isolations: u32,
     /// Changes of the schema.
     pub schemas: u32,
+    /// Changes of roles.
+    pub roles: u32,
     /// Nodes that joined, also those that replaced a lost one.
     pub joins: u32,
     /// Nodes that left.
@@ -55,6 +57,7 @@ impl Ran {
             copies,
             isolations,
             schemas,
+            roles,
             joins,
             leaves,
             outages,
@@ -70,6 +73,7 @@ impl Ran {
         self.copies += copies;
         self.isolations += isolations;
         self.schemas += schemas;
+        self.roles += roles;
         self.joins += joins;
         self.leaves += leaves;
         self.outages += outages;
@@ -110,6 +114,8 @@ pub(crate) struct History {
     counter_reads: Vec<CounterRead>,
     scans: Vec<Scan>,
     batches: Vec<Batch>,
+    /// See [`Self::roles`].
+    roles: BTreeMap<u64, bool>,
     pub ran: Ran,
 }
 
@@ -234,6 +240,13 @@ impl History {
                 });
             }
             (Request::Alter(_), Reply::Done(_)) => self.ran.schemas += 1,
+            (Request::Role(number), Reply::Done(_)) => {
+                self.ran.roles += 1;
+                self.roles.insert(number, true);
+            }
+            (Request::Role(number), _) => {
+                self.roles.entry(number).or_default();
+            }
             (Request::Counter(key), Reply::Counter(value)) => self.counter_reads.push(CounterRead {
                 key,
                 called,
@@ -249,6 +262,11 @@ impl History {
     pub fn last_read(&self, key: u64) -> u64 {
         let read = self.reads.iter().rev().find(|read| read.key == key);
         read.map_or(0, |read| read.version)
+    }
+
+    /// The roles that clients wanted to make, and whether that was acknowledged.
+    pub fn roles(&self) -> &BTreeMap<u64, bool> {
+        &self.roles
     }
 
     /// The cells that batches write.

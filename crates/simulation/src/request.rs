@@ -36,4 +36,6 @@ pub enum Request {
     Scan(u32),
     /// Change the schema, in one of several ways.
     Alter(u64),
+    /// Make a role of this number, and write the number into a role that all these requests write.
+    Role(u64),
 }

@@ -69,6 +69,7 @@ fn runs_of_real_nodes_keep_the_laws() {
             && total.crashes > 40
             && total.isolations > 20
             && total.schemas > 10
+            && total.roles > 3
             && total.scans > 5,
         "{total:?}"
     );

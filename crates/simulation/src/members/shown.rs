@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_engine::Engine;
 use ilion_rows::{ClusteringFilter, Data, DecoratedKey, Row, Unfiltered};
-use ilion_schema::TableSchema;
+use ilion_schema::{AUTH_KEYSPACE, TableSchema};
 use ilion_types::Token;
 
 use crate::command::{COUNTER, REGISTERS};
@@ -31,6 +31,16 @@ pub(super) fn partitions(
             is_wanted(token).then(|| ((name, key), raw(engine, table, &decorated)))
         })
         .collect()
+}
+
+/// The row of a role.
+pub(super) fn role(engine: &Engine, name: &str) -> String {
+    let schema = engine.schema();
+    let Some(table) = schema.table(AUTH_KEYSPACE, "roles") else {
+        return "no table".to_owned();
+    };
+    let key = Bytes::copy_from_slice(name.as_bytes());
+    raw(engine, table, &DecoratedKey::new(engine.partitioner(), key))
 }
 
 /// A partition with its timestamps and tombstones, as it is stored.

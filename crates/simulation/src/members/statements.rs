@@ -8,6 +8,9 @@ use crate::command::{Command, is_cell};
 use crate::members::node::Process;
 use crate::request::{Reply, Request};
 
+/// The role that all requests write.
+pub(super) const ROLE: &str = "r";
+
 /// The keyspace, with so many replicas, and its tables. A column `more` is there to be dropped.
 pub(super) fn schema(replicas: usize) -> [String; 4] {
     [
@@ -38,6 +41,19 @@ pub(super) fn execute(node: &Process, request: Request) -> (Reply, Option<String
         }
         Request::Scan(page_size) => scan(node, page_size),
         Request::Alter(kind) => alter(node, kind),
+        Request::Role(number) => {
+            let insert = |role: &str| {
+                format!(
+                    "INSERT INTO system_auth.roles (role, can_login, salted_hash) VALUES ('{role}', true, '{number}');"
+                )
+            };
+            let text = format!(
+                "BEGIN BATCH {} {} APPLY BATCH",
+                insert(&number.to_string()),
+                insert(ROLE)
+            );
+            run(node, &text, &[], Consistency::QUORUM).map(|_| Reply::Done(None))
+        }
     };
     match answered {
         Ok(reply) => (reply, None),

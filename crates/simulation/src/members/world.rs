@@ -17,6 +17,7 @@ use crate::log::{LogFaults, Side};
 use crate::members::logs::ClusterLogs;
 use crate::members::node::{Cluster, SimNode, Standing};
 use crate::members::ring_work::RingWork;
+use crate::members::statements::ROLE;
 use crate::members::{shown, statements};
 use crate::plan::{Fault, Plan};
 use crate::request::{Reply, Request};
@@ -485,7 +486,7 @@ impl World {
         }
         let place = self.choose_asked();
         let request = self.choose();
-        if matches!(request, Request::Alter(_)) && !self.plan.has(Fault::Schema) {
+        if matches!(request, Request::Alter(_) | Request::Role(_)) && !self.plan.has(Fault::Schema) {
             return;
         }
         // A node holds a lock while it changes the schema: a task with a second change would block without giving its turn.
@@ -512,7 +513,13 @@ impl World {
 
     fn choose(&mut self) -> Request {
         if self.random.one_in(5) {
-            return Request::Alter(self.random.below(6));
+            return match self.random.below(9) {
+                kind @ 0..6 => Request::Alter(kind),
+                _ => {
+                    self.next_value += 1;
+                    Request::Role(self.next_value)
+                }
+            };
         }
         let key = self.choose_key(&[0, 1]);
         self.next_value += 1;
@@ -644,6 +651,34 @@ impl World {
         }
     }
 
+    /// Compares the roles of all nodes. None that was acknowledged is missing.
+    fn compare_roles(&self) -> Result<(), Violation> {
+        let names = self.history.roles().iter();
+        let names = names.map(|(number, is_made)| (number.to_string(), *is_made));
+        for (name, is_made) in names.chain([(ROLE.to_owned(), false)]) {
+            let mut first: Option<(usize, String)> = None;
+            for (place, node) in self.nodes.iter().enumerate() {
+                let Some(engine) = node.engine() else {
+                    continue;
+                };
+                let shown = shown::role(&engine, &name);
+                if is_made && shown.is_empty() {
+                    return Err(Violation(format!("roles: node {place} lacks role {name}")));
+                }
+                match &first {
+                    Some((other, before)) if *before != shown => {
+                        return Err(Violation(format!(
+                            "roles: {name}: node {place} has {shown}, node {other} {before}"
+                        )));
+                    }
+                    Some(_) => {}
+                    None => first = Some((place, shown)),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Compares the data of the replicas of each tablet, which have applied the same records.
     fn compare(&self) -> Result<(), Violation> {
         let mut seen: BTreeMap<(&str, u64), (usize, String)> = BTreeMap::new();
@@ -671,6 +706,7 @@ impl World {
 
     pub fn finish(mut self) -> Result<Ran, Violation> {
         self.compare_schemas()?;
+        self.compare_roles()?;
         self.compare()?;
         let cells = self.history.cells().into_iter();
         let last = cells.map(|cell| (cell, self.history.last_read(cell)));

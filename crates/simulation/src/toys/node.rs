@@ -115,7 +115,8 @@ impl Node {
             | Request::Nearest(_)
             | Request::Counter(_)
             | Request::Scan(_)
-            | Request::Alter(_) => Command::Barrier,
+            | Request::Alter(_)
+            | Request::Role(_) => Command::Barrier,
         };
         if command == Command::Barrier && self.is(Mutant::NoBarrier) {
             return Some(self.read(request));
@@ -233,7 +234,7 @@ impl Node {
         match request {
             Request::Register(key) | Request::Nearest(key) => Reply::Register(self.data.register(key)),
             Request::Counter(key) => Reply::Counter(self.data.counter(key)),
-            Request::Change(_) | Request::Scan(_) | Request::Alter(_) => Reply::Unknown,
+            Request::Change(_) | Request::Scan(_) | Request::Alter(_) | Request::Role(_) => Reply::Unknown,
         }
     }
 
