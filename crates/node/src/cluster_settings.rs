@@ -1,6 +1,6 @@
 //! Settings that a cluster does not allow, and those that a single node does not. Pure.
 
-use ilion_settings::{InternodeEncryption, LogPlace, NetworkAuthorizer, Settings};
+use ilion_settings::{InternodeEncryption, LogPlace, Settings};
 use ilion_types::Partitioner;
 
 /// Refuses settings that a node of a cluster does not support yet. Call it only if the setting `log` is not local.
@@ -9,11 +9,6 @@ use ilion_types::Partitioner;
 /// The operator must change the setting that the text names.
 pub fn refused_in_a_cluster(settings: &Settings) -> Result<(), String> {
     let refusals = [
-        (
-            settings.network_authorizer != NetworkAuthorizer::AllowAll,
-            "network_authorizer: AllowAllNetworkAuthorizer",
-            "roles cannot be bound to the data centers of a cluster yet",
-        ),
         (
             settings.partitioner != Partitioner::Murmur3,
             "partitioner: org.apache.cassandra.dht.Murmur3Partitioner",
@@ -107,10 +102,6 @@ mod tests {
     #[test]
     fn a_cluster_refuses_by_name_what_it_does_not_have() {
         for (setting, named) in [
-            (
-                "network_authorizer: CassandraNetworkAuthorizer",
-                "network_authorizer: AllowAllNetworkAuthorizer",
-            ),
             (
                 "partitioner: org.apache.cassandra.dht.ByteOrderedPartitioner",
                 "Murmur3Partitioner",

@@ -446,8 +446,11 @@ impl AccessControl {
         Ok(())
     }
 
-    pub(super) fn data_center(&self) -> &str {
-        &self.data_center
+    /// The data centers of this node and of the other nodes of its cluster.
+    pub(super) fn known_data_centers(&self) -> Result<Vec<String>, Error> {
+        let mut known = self.tables.data_centers_of_peers()?;
+        known.push(self.data_center.clone());
+        Ok(known)
     }
 
     /// Hashes a password with a new salt.

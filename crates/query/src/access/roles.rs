@@ -224,7 +224,8 @@ impl Actor<'_> {
             )));
         }
         if let Some(Access::Only(names)) = &options.datacenters
-            && names.iter().any(|name| name != self.access.data_center())
+            && let known = self.access.known_data_centers()?
+            && !names.iter().all(|name| known.contains(name))
         {
             return Err(Error::Invalid(format!(
                 "Invalid value(s) for DATACENTERS '[{}]',All values must be valid datacenters",

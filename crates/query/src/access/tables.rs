@@ -168,6 +168,12 @@ impl AuthTables {
         Ok(cells.first().map(|cell| texts_of(Some(cell))))
     }
 
+    /// The data centers of the other nodes of a cluster.
+    pub fn data_centers_of_peers(&self) -> Result<Vec<String>, Error> {
+        let cells = self.read("SELECT data_center FROM system.peers", &[])?;
+        Ok(cells.iter().map(|cell| text_of(Some(cell))).collect())
+    }
+
     /// The groups of addresses that a role may be used from; empty means all addresses.
     pub fn cidr_groups_of(&self, role: &str) -> Result<Vec<String>, Error> {
         let cells = self.read(
