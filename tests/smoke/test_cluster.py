@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from cassandra import AuthenticationFailed, ConsistencyLevel, DriverException, Unauthorized
+from cassandra import AuthenticationFailed, ConsistencyLevel, DriverException, InvalidRequest, Unauthorized
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.connection import ConnectionException
 from cassandra.protocol import ErrorMessage
@@ -20,7 +20,7 @@ from cassandra.query import SimpleStatement
 
 from broker import CERTIFICATES, Broker
 from dashboard import CHROMIUM, cells, launched, opened
-from node import MemberNode, answers, free_port
+from node import MemberNode, OwnNode, answers, free_port
 from shell import Cqlsh
 
 NODES = 3
@@ -74,7 +74,7 @@ def members(request, tmp_path):
     binary = os.environ["SMOKE_ILION"]
     nodes = [Member(number, binary, str(tmp_path), log, ports) for number in range(1, NODES + 1)]
     for node in nodes:
-        node.settings += getattr(request, "param", [])
+        node.settings += [setting.format(number=node.number) for setting in getattr(request, "param", [])]
     for node in nodes:
         node.start()
     yield broker, nodes
@@ -494,7 +494,13 @@ def test_certificates_between_nodes_are_read_again(members):
         time.sleep(0.05)
 
 
-LOGINS = ["authenticator=PasswordAuthenticator", "authorizer=CassandraAuthorizer", "permissions_validity=1h"]
+LOGINS = [
+    "authenticator=PasswordAuthenticator",
+    "authorizer=CassandraAuthorizer",
+    "network_authorizer=CassandraNetworkAuthorizer",
+    "data_center=dc{number}",
+    "permissions_validity=1h",
+]
 
 
 @pytest.mark.parametrize("members", [LOGINS], indirect=True, ids=["logins"])
@@ -531,6 +537,19 @@ def test_roles_are_those_of_the_cluster(members):
     with pytest.raises(Unauthorized):
         session_elsewhere.execute("INSERT INTO ks.own (k) VALUES (1)")
     elsewhere.shutdown()
+    # A role that may use two of three data centers.
+    with pytest.raises(InvalidRequest, match="All values must be valid datacenters"):
+        roots[0].execute("CREATE ROLE dan WITH LOGIN = true AND ACCESS TO DATACENTERS {'dc1', 'dc4'}")
+    roots[0].execute("CREATE ROLE dan WITH PASSWORD = 'd' AND LOGIN = true AND ACCESS TO DATACENTERS {'dc1', 'dc3'}")
+    roots[0].execute("GRANT SELECT ON ks.rows TO dan")
+    for node, is_allowed in zip(nodes, (True, False, True)):
+        try:
+            of_dan, session_of_dan = node.connect(("dan", "d"))
+            session_of_dan.execute(select)
+            of_dan.shutdown()
+            assert is_allowed, node.host
+        except (NoHostAvailable, Unauthorized) as refused:
+            assert not is_allowed and "access to this datacenter (dc2)" in str(refused), refused
     roots[1].execute("ALTER ROLE ann WITH PASSWORD = 'new'")
     assert all(node.refuses(ann) for node in nodes)
     assert not any(node.refuses(("ann", "new")) for node in nodes)
@@ -552,6 +571,76 @@ def test_roles_are_those_of_the_cluster(members):
     assert third.refuses(root) and not third.refuses(("cassandra", reset.stdout.strip()))
     for one in (cluster, *clusters):
         one.shutdown()
+
+
+LOADED_ROWS = 2000
+
+
+def load(node, *directories):
+    """Loads SSTables into a node."""
+    command = [node.binary, "sstable", "load", "--host", "127.0.0.1", "--admin-port", str(node.admin_port), *directories]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def directory_of(node, table):
+    """The directory of a table's SSTables."""
+    keyspace = os.path.join(node.data, "data", "ks")
+    [name] = [name for name in os.listdir(keyspace) if name.startswith(f"{table}-")]
+    return os.path.join(keyspace, name)
+
+
+def test_sstables_are_loaded_into_a_cluster_and_out_of_it(members, tmp_path):
+    _, nodes = members
+    alone = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "alone"))
+    alone.start()
+    outside = Cluster([alone.host], port=alone.port, protocol_version=5)
+    session = outside.connect()
+    create(session, replicas=1)
+    insert = session.prepare("INSERT INTO ks.rows (k, c, v) VALUES (?, ?, ?) USING TIMESTAMP ? AND TTL ?")
+    for number in range(LOADED_ROWS):
+        session.execute(insert, (number % 50, number, f"value {number}", 1000 + number, (number % 3) * 100_000))
+    session.execute("DELETE FROM ks.rows USING TIMESTAMP 1000000 WHERE k = 7 AND c > 100 AND c < 900")
+    session.execute("DELETE FROM ks.rows USING TIMESTAMP 1000000 WHERE k = 8")
+    session.execute("UPDATE ks.counts SET n = n + 1 WHERE k = 1")
+    alone.flush()
+    select = "SELECT k, c, v, writetime(v) AS written FROM ks.rows"
+    expected = sorted(session.execute(select))
+    assert len(expected) > LOADED_ROWS * 0.9
+    cluster, inside = nodes[0].connect()
+    create(inside)
+    # Newer than what is loaded, also than its deletions.
+    inside.execute("INSERT INTO ks.rows (k, c, v) VALUES (8, 8, 'new')")
+    for _ in range(2):
+        loaded = load(nodes[1], directory_of(alone, "rows"))
+        assert loaded.returncode == 0 and "its rows are in the cluster now" in loaded.stdout, loaded.stdout + loaded.stderr
+        for node in nodes:
+            one, at_node = node.connect()
+            found = sorted(row for row in at_node.execute(select) if row.v != "new")
+            assert found == expected
+            [new] = at_node.execute("SELECT c FROM ks.rows WHERE k = 8")
+            assert new.c == 8
+            left = at_node.execute("SELECT ttl(v) AS left FROM ks.rows WHERE k = 1 AND c = 1").one().left
+            assert 90_000 < left <= 100_000
+            one.shutdown()
+    refused = load(nodes[1], directory_of(alone, "counts"))
+    assert refused.returncode == 1 and "counters" in refused.stdout, refused.stdout + refused.stderr
+    command = [nodes[1].binary, "nodetool", "-p", str(nodes[1].admin_port), "import", "ks", "rows", directory_of(alone, "rows")]
+    refused = subprocess.run(command, capture_output=True, text=True)
+    assert "sstable load" in refused.stdout + refused.stderr, refused
+    # The replicas have the same counts, so that they are counted once.
+    for _ in range(5):
+        inside.execute("UPDATE ks.counts SET n = n + 2 WHERE k = 1")
+    session.execute("TRUNCATE ks.rows")
+    session.execute("TRUNCATE ks.counts")
+    for node in nodes:
+        node.flush()
+        loaded = load(alone, directory_of(node, "rows"), directory_of(node, "counts"))
+        assert loaded.returncode == 0, loaded.stdout + loaded.stderr
+    assert sorted(row for row in session.execute(select) if row.v != "new") == expected
+    assert session.execute("SELECT n FROM ks.counts WHERE k = 1").one().n == 10
+    outside.shutdown()
+    cluster.shutdown()
+    assert alone.stop() == 0
 
 
 def test_directories_and_logs_are_not_mixed_up(members):

@@ -101,7 +101,8 @@ impl Engine {
         directory: &Path,
         source: ImportSource,
     ) -> Result<ImportReport> {
-        let store = self.importing_store(bringer, table)?;
+        self.check_bringer(bringer)?;
+        let store = self.importing_store(table)?;
         if self.tables().iter().any(|store| store.directory() == directory) {
             return Err(Error::Refused(format!(
                 "{} holds the SSTables of a table of this node; nodetool refresh takes those that were placed there",
@@ -146,14 +147,24 @@ impl Engine {
         Ok(report)
     }
 
-    /// The store of a table that may take SSTables.
-    pub(crate) fn importing_store(&self, bringer: Bringer<'_>, table: TableId) -> Result<Arc<TableStore>> {
-        let is_of_cluster = self.shared.tablets.held_secs().is_some();
-        if is_of_cluster && matches!(bringer, Bringer::Operator) {
-            return Err(Error::Refused(
-                "SSTables cannot be brought into a node of a cluster: its replicas would differ; write the rows by a client".to_owned(),
-            ));
+    /// Whether this is a node of a cluster: its tables have the data of tablets.
+    pub fn is_of_cluster(&self) -> bool {
+        self.shared.tablets.held_secs().is_some()
+    }
+
+    /// Refuses SSTables for a node of a cluster that are not those of another replica.
+    fn check_bringer(&self, bringer: Bringer<'_>) -> Result<()> {
+        match bringer {
+            Bringer::Operator if self.is_of_cluster() => Err(Error::Refused(
+                "SSTables cannot be brought into a node of a cluster: its replicas would differ; ilion sstable load writes their rows to all replicas"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
         }
+    }
+
+    /// The store of a table that may take SSTables.
+    pub(crate) fn importing_store(&self, table: TableId) -> Result<Arc<TableStore>> {
         self.shared.check_writable()?;
         let store = self.shared.table(table);
         let store = store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;

@@ -52,6 +52,7 @@
 //! | `rewrite` | SSTables rewritten one by one, or checked |
 //! | `truncate` | removing all data of a table |
 //! | `export`, `import`, `load` | SSTables for other programs; SSTables from elsewhere, whole or in pieces |
+//! | `load_rows` | rows of SSTables from elsewhere, for the logs of a cluster |
 //! | `backups` | links of flushed SSTables |
 //! | `backup_point` | a moment of the whole node, for a backup |
 //! | `new_log` | which log a restored directory belongs to: first that of the original, then one of its own |
@@ -111,6 +112,7 @@ mod lifecycle;
 mod link;
 mod live_sstable;
 mod load;
+mod load_rows;
 mod log_losses;
 mod maintenance;
 mod memtable_indexes;

@@ -81,10 +81,11 @@ struct ReceivedComponent {
 }
 
 impl Engine {
-    /// Begins to receive an SSTable for a table: its name (`nb-12-big`), and its components with their sizes.
+    /// Begins to receive an SSTable for a table: its name (`nb-12-big`), and its components with their sizes. It ends with
+    /// [`Self::finish_load`], on a node of a cluster with [`Self::read_load`].
     ///
     /// # Errors
-    /// The table does not exist or cannot import, the SSTable cannot be read by its name, or the disk has too little space.
+    /// The table does not exist or cannot import, it has counters of a cluster, the SSTable cannot be read by its name, or the disk has too little space.
     pub fn begin_load(&self, table: TableId, name: &str, components: &[(&str, u64)]) -> Result<Load> {
         self.begin_load_by(None, table, name, components)
     }
@@ -115,7 +116,13 @@ impl Engine {
         components: &[(&str, u64)],
     ) -> Result<Load> {
         let shared = &self.shared;
-        self.importing_store(bringer_of(&copied), table)?;
+        let store = self.importing_store(table)?;
+        if copied.is_none() && self.is_of_cluster() && store.schema().is_counter() {
+            return Err(Error::Refused(
+                "the counters of an SSTable cannot be loaded into a cluster: their log has additions only"
+                    .to_owned(),
+            ));
+        }
         let directory = ScratchDirectory::new(shared);
         let (descriptor, parts) = parts_of(directory.path(), name, components)?;
         descriptor.version.check_readable()?;
@@ -144,15 +151,7 @@ impl Engine {
     /// A component is incomplete, the SSTable is damaged or does not fit the table, or the operating system returned an error. Then
     /// nothing is imported.
     pub fn finish_load(&self, load: &Load) -> Result<PathBuf> {
-        if let Some(part) = load.parts.iter().find(|part| !part.is_whole) {
-            return Err(Error::Refused(format!(
-                "{} is incomplete: {} of {} bytes were received",
-                load.descriptor.file_name(&part.component),
-                part.received,
-                part.bytes
-            )));
-        }
-        let directory = &load.descriptor.directory;
+        let directory = &load.whole()?.directory;
         self.shared.env.sync_dir(directory)?;
         let bringer = bringer_of(&load.copied);
         let report = self.import_by(bringer, load.table, directory, ImportSource::Moved)?;
@@ -176,6 +175,24 @@ fn bringer_of(copied: &Option<Arc<BTreeSet<u32>>>) -> Bringer<'_> {
 }
 
 impl Load {
+    /// The table that it is for.
+    pub(crate) fn table(&self) -> TableId {
+        self.table
+    }
+
+    /// The SSTable, if all of it was received.
+    pub(crate) fn whole(&self) -> Result<&Descriptor> {
+        match self.parts.iter().find(|part| !part.is_whole) {
+            None => Ok(&self.descriptor),
+            Some(part) => Err(Error::Refused(format!(
+                "{} is incomplete: {} of {} bytes were received",
+                self.descriptor.file_name(&part.component),
+                part.received,
+                part.bytes
+            ))),
+        }
+    }
+
     /// Receives the piece of a component at this offset. The last piece may come twice, since its answer may have been lost.
     ///
     /// # Errors
@@ -245,7 +262,7 @@ impl Load {
     }
 
     /// The message without the path of the directory, which is of no use to the sender.
-    fn with_short_paths(&self, message: &str) -> String {
+    pub(crate) fn with_short_paths(&self, message: &str) -> String {
         message.replace(&format!("{}/", self.descriptor.directory.display()), "")
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ilion_backup::{Pace, Progress as _};
 use ilion_codec::crc32;
 use ilion_env::{Access, Env, RealEnv};
-use ilion_server::admin::{AdminClient, ClientError, ImportedFile, LeftFile, LoadReport, PIECE_BYTES_MAX};
+use ilion_server::admin::{AdminClient, ClientError, FinishedLoad, LeftFile, LoadReport, PIECE_BYTES_MAX};
 use ilion_sstable::{Component, Descriptor, TableFiles};
 use serde::{Deserialize, Serialize};
 
@@ -28,16 +28,28 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The outcome for each SSTable. Paths are those of Data.db.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Loaded {
-    /// SSTables that are in the table now: path on this machine, and path on the node's.
-    loaded: Vec<ImportedFile>,
+    /// SSTables that are in the table now.
+    loaded: Vec<LoadedFile>,
     /// SSTables that the node refused.
     refused: Vec<LeftFile>,
+}
+
+/// An SSTable that was loaded.
+#[derive(Debug, Serialize, Deserialize)]
+struct LoadedFile {
+    /// Its path on this machine.
+    from: PathBuf,
+    /// Its path on the node's; `None` in a cluster.
+    to: Option<PathBuf>,
 }
 
 impl fmt::Display for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for file in &self.loaded {
-            writeln!(f, "{} is now {}", file.from.display(), file.to.display())?;
+            match &file.to {
+                Some(to) => writeln!(f, "{} is now {}", file.from.display(), to.display())?,
+                None => writeln!(f, "{}: its rows are in the cluster now", file.from.display())?,
+            }
         }
         for file in &self.refused {
             writeln!(f, "{} was refused: {}", file.file.display(), file.reason)?;
@@ -84,7 +96,7 @@ pub fn load(arguments: &LoadArguments) -> Result<(), Failure> {
     for source in &sources {
         let from = source.descriptor.path(&Component::Data);
         match sender.send(source) {
-            Ok(to) => report.loaded.push(ImportedFile { from, to }),
+            Ok(to) => report.loaded.push(LoadedFile { from, to }),
             Err(Unsent::Refused(reason)) => report.refused.push(LeftFile { file: from, reason }),
             Err(Unsent::Stopped(failure)) => {
                 sender.bar.finish();
@@ -211,8 +223,8 @@ struct Sender {
 }
 
 impl Sender {
-    /// Loads an SSTable; returns the path that it has on the node.
-    fn send(&self, source: &Source) -> Result<PathBuf, Unsent> {
+    /// Loads an SSTable; returns the path that it has on the node, if the node is not one of a cluster.
+    fn send(&self, source: &Source) -> Result<Option<PathBuf>, Unsent> {
         let sizes = source.components.iter();
         let sizes: Vec<String> = sizes
             .map(|(component, bytes)| format!("{component} {bytes}"))
@@ -227,7 +239,7 @@ impl Sender {
         let load = [("load", Some(&*begun.load))];
         let sent = self
             .send_components(source, &begun.load)
-            .and_then(|()| Ok(parsed::<ImportedFile>(self.client.post(&path("load/finish", &load))?)?.to));
+            .and_then(|()| Ok(parsed::<FinishedLoad>(self.client.post(&path("load/finish", &load))?)?.to));
         if sent.is_err() {
             // An error does not matter: the node itself ends loads that failed or get no more pieces.
             let _ = self.client.post(&path("load/abandon", &load));

@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
+use ilion_rows::Mutation;
 use ilion_schema::TableId;
 use parking_lot::{Mutex, RwLock};
 use quick_cache::Equivalent;
@@ -29,7 +30,7 @@ use crate::read_patience::ReadPatience;
 use crate::statement_cache::StatementCache;
 use crate::term::functions::function_calls;
 use crate::views::Views;
-use crate::{Awaited, BatchSizes};
+use crate::{Awaited, BatchSizes, WriteType};
 use crate::{
     BatchKind, ClientState, Consistency, Error, ExecuteOptions, Executed, Form, Outcome, Prepared,
     QueryOptions, Shape, Store, Value, Values,
@@ -147,6 +148,16 @@ impl QueryProcessor {
             schema_turn: Mutex::new(()),
             is_schema_changing: RwLock::new(false),
         }
+    }
+
+    /// Writes mutations of an operator's tool as the storage does for statements, without permissions and guardrails. Each partition's part is
+    /// applied as a whole.
+    ///
+    /// # Errors
+    /// The storage refuses them.
+    pub fn write(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, Error> {
+        let written = self.store.apply(mutations);
+        written.map_err(|error| error.of_write(Consistency::QUORUM, WriteType::UnloggedBatch))
     }
 
     /// Logins and permissions.

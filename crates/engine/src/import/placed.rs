@@ -23,7 +23,8 @@ impl Engine {
     /// # Errors
     /// Those of [`Engine::import`]. Then no SSTable is added.
     pub fn refresh(&self, table: TableId) -> Result<ImportReport> {
-        let store = self.importing_store(Bringer::Operator, table)?;
+        self.check_bringer(Bringer::Operator)?;
+        let store = self.importing_store(table)?;
         let placed = self.shared.placed_in(&store)?;
         self.import_all(Bringer::Operator, &store, placed, ImportSource::Placed)
     }

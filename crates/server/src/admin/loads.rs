@@ -4,13 +4,12 @@
 //! | --- | --- |
 //! | `POST /admin/load/begin` | `?keyspace=k&table=t&sstable=nb-1-big&components=..`, lines of `Data.db 123`: name and bytes; JSON: [`LoadReport`] |
 //! | `POST /admin/load/piece` | `?load=ID&component=Data.db&offset=0&crc=N`, and the bytes as body, at most [`PIECE_BYTES_MAX`] |
-//! | `POST /admin/load/finish` | `?load=ID`: the SSTable is checked and imported; JSON: [`ImportedFile`] |
+//! | `POST /admin/load/finish` | `?load=ID`: the SSTable is checked and imported, in a cluster written to all replicas; JSON: [`FinishedLoad`] |
 //! | `POST /admin/load/abandon` | `?load=ID`: the files that were received are removed |
 //!
 //! Components come one after another, Statistics.db first. An error ends the load; so does a sender that is silent for [`SILENCE_MAX`].
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::handling::{Shared, failed, in_thread};
-use super::{Admin, AdminError, ImportedFile};
+use super::{Admin, AdminError, FinishedLoad};
 
 /// Largest piece, in bytes.
 pub const PIECE_BYTES_MAX: usize = 4 << 20;
@@ -143,15 +142,22 @@ impl Loads {
     }
 
     /// Ends a load with an import.
-    pub fn finish(&self, engine: &Engine, id: &str) -> Result<ImportedFile, AdminError> {
-        let open = self.open(engine, id)?;
-        self.0.lock().remove(id);
-        let load = open.lock().take().ok_or_else(|| ended(id))?;
-        let to = engine.finish_load(&load).map_err(failed)?;
-        Ok(ImportedFile {
-            from: PathBuf::new(),
-            to,
+    pub fn finish(&self, engine: &Engine, id: &str) -> Result<FinishedLoad, AdminError> {
+        self.finish_by(id, |load| {
+            let to = Some(engine.finish_load(load).map_err(failed)?);
+            Ok(FinishedLoad { to })
         })
+    }
+
+    /// Ends a load by what `finish` does with it.
+    pub fn finish_by(
+        &self,
+        id: &str,
+        finish: impl FnOnce(&Load) -> Result<FinishedLoad, AdminError>,
+    ) -> Result<FinishedLoad, AdminError> {
+        let open = self.0.lock().remove(id).ok_or_else(|| ended(id))?;
+        let load = open.load.lock().take().ok_or_else(|| ended(id))?;
+        finish(&load)
     }
 
     /// Ends a load without an import.

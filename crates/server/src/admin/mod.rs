@@ -78,6 +78,7 @@ mod indexes;
 mod key_sample;
 mod layout;
 mod listen;
+mod load_rows;
 mod loads;
 mod maintenance;
 mod node;
@@ -114,8 +115,8 @@ pub use indexes::{IndexOrder, IndexReport};
 pub use key_sample::KeySampleReport;
 pub use of_engine::EngineAdmin;
 pub use report::{
-    CacheReport, ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, LogLossReport, StatusReport,
-    TableReport,
+    CacheReport, ExportReport, FinishedLoad, ImportReport, ImportedFile, InfoReport, LeftFile, LogLossReport,
+    StatusReport, TableReport,
 };
 
 pub use layout::laid_out;
@@ -363,7 +364,7 @@ pub trait Admin: Send + Sync {
     ///
     /// # Errors
     /// See [`AdminError`]. Then no row of the SSTable is in the table.
-    fn finish_load(&self, load: &str) -> Result<ImportedFile, AdminError>;
+    fn finish_load(&self, load: &str) -> Result<FinishedLoad, AdminError>;
     /// Removes the received files of a load; without effect if the load has ended.
     fn abandon_load(&self, load: &str);
     /// Ends loads whose senders are silent for too long.

@@ -25,6 +25,7 @@ use super::cluster_metrics::ClusterMetrics;
 use super::consumers_report;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
+use super::load_rows::write_rows;
 use super::loads::Loads;
 use super::node::replication;
 use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
@@ -33,13 +34,13 @@ use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
     CacheReport, Caller, CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport, ClearOrder, CommitOrder,
     CompactionOrder, CompactionReport, ConsumersReport, DataPathsOrder, DataPathsReport, ExportReport,
-    ForgetOrder, GarbageOrder, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport,
-    KeySampleReport, KeysOrder, Latencies, LeftFile, LoadOrder, LoadPiece, LoadReport, LogLossReport,
-    NodeReport, NodeTable, NodeTableReport, ReleaseOrder, ReleaseReport, RewriteOrder, RingAdmin,
-    SSTablesOrder, SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport, SnapshotOrder,
-    SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
-    TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
-    TopPartitionsReport, VerifyReport,
+    FinishedLoad, ForgetOrder, GarbageOrder, ImportReport, ImportedFile, ImportedFrom, IndexOrder,
+    IndexReport, InfoReport, KeySampleReport, KeysOrder, Latencies, LeftFile, LoadOrder, LoadPiece,
+    LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport, ReleaseOrder, ReleaseReport,
+    RewriteOrder, RingAdmin, SSTablesOrder, SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder,
+    SettingsReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice,
+    TablePlace, TableReport, TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport,
+    ThroughputOrder, TopPartitionsOrder, TopPartitionsReport, VerifyReport,
 };
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
@@ -813,8 +814,11 @@ impl Admin for EngineAdmin {
         self.loads.receive(self.engine(), piece, bytes)
     }
 
-    fn finish_load(&self, load: &str) -> Result<ImportedFile, AdminError> {
-        self.loads.finish(self.engine(), load)
+    fn finish_load(&self, load: &str) -> Result<FinishedLoad, AdminError> {
+        match self.engine().is_of_cluster() {
+            true => self.loads.finish_by(load, |load| write_rows(&self.node, load)),
+            false => self.loads.finish(self.engine(), load),
+        }
     }
 
     fn abandon_load(&self, load: &str) {

@@ -170,6 +170,13 @@ pub struct ImportedFile {
     pub to: PathBuf,
 }
 
+/// An SSTable that was loaded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FinishedLoad {
+    /// Path of Data.db in the table; `None` in a cluster, whose nodes have got the rows.
+    pub to: Option<PathBuf>,
+}
+
 /// Data.db of an SSTable that is still in the directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LeftFile {
