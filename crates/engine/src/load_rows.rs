@@ -94,7 +94,7 @@ impl Batch {
     }
 
     fn begin(&mut self, head: PartitionHead) {
-        let static_row = head.static_row.map(|row| self.known(row));
+        let static_row = head.static_row.and_then(|row| self.known(row));
         self.bytes += head.key.size_bytes() + static_row.as_ref().map_or(0, Row::size_bytes);
         self.open = Some(Mutation {
             table: self.table.clone(),
@@ -107,17 +107,16 @@ impl Batch {
         });
     }
 
-    /// The row without cells of dropped columns, which have no name any more.
-    fn known(&self, mut row: Row) -> Row {
+    /// The row without cells of dropped columns, which have no name any more; `None` if it has nothing else.
+    fn known(&self, mut row: Row) -> Option<Row> {
         row.columns
             .retain(|entry| self.table.column(entry.column).is_some());
-        row
+        Some(row).filter(|row| !row.is_empty())
     }
 
     fn add_row(&mut self, row: Row) {
-        let row = self.known(row);
-        self.bytes += row.size_bytes();
-        if let Some(open) = &mut self.open {
+        if let (Some(row), Some(open)) = (self.known(row), &mut self.open) {
+            self.bytes += row.size_bytes();
             open.update.rows.push(row);
         }
     }
@@ -137,7 +136,10 @@ impl Batch {
 
     fn end(&mut self) {
         self.range = None;
-        self.mutations.extend(self.open.take());
+        let open = self.open.take();
+        // After a split at the last row, nothing is left.
+        self.mutations
+            .extend(open.filter(|open| open.update != PartitionUpdate::default()));
     }
 
     fn take(&mut self) -> Vec<Mutation> {
@@ -166,8 +168,14 @@ mod tests {
 
     use super::*;
 
+    /// What a cursor reads, without partitions in which nothing is.
     fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
-        std::iter::from_fn(|| Partition::read_next(cursor).unwrap()).collect()
+        let partitions = std::iter::from_fn(|| Partition::read_next(cursor).unwrap());
+        let has_something = |partition: &Partition| {
+            let head = &partition.head;
+            !head.deletion.is_live() || head.static_row.is_some() || !partition.unfiltereds.is_empty()
+        };
+        partitions.filter(has_something).collect()
     }
 
     #[test]
