@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_cluster::{Change, Feature, Refusal, SchemaRecord, Strategy};
@@ -23,6 +24,9 @@ use crate::shared::{Known, Shared, nanos};
 
 /// How many times a change of the schema is checked again because another one came first.
 const SCHEMA_TRIES: u32 = 20;
+
+/// How long the answer to a change of replication waits for copies of tablets.
+const COPIES_AWAITED: Duration = Duration::from_secs(2);
 
 /// The tablet and the length of a part of a logged batch, and a share of their count.
 const PART_BYTES: usize = 4 + 4 + 2;
@@ -133,6 +137,7 @@ impl LogWrites {
             let Some(checked) = check(&self.shared.local.schema(), checked_at)? else {
                 return Ok(None);
             };
+            let is_placed = checked.keyspaces.iter().any(|(_, strategy)| strategy.is_some());
             let record = SchemaRecord {
                 checked_at,
                 keyspaces: checked.keyspaces,
@@ -141,6 +146,9 @@ impl LogWrites {
             match log_and_read(&self.shared, Change::Schema(record), ends_nanos)? {
                 Asked::Done(epoch) => {
                     self.wait_for_schema(epoch, ends_nanos)?;
+                    if is_placed {
+                        self.wait_for_copies(ends_nanos);
+                    }
                     return Ok(Some(checked.made));
                 }
                 Asked::Refused(Refusal::SchemaMoved { .. }) => {}
@@ -150,6 +158,14 @@ impl LogWrites {
         Err(StoreError::WriteRefused(
             "other changes of the schema always came first; try again".to_owned(),
         ))
+    }
+
+    /// Waits until this node has copied the tablets that a new keyspace gave it, so that its client can read the keyspace at once: a node
+    /// copies a tablet with the data of all keyspaces. Copies that take longer go on.
+    fn wait_for_copies(&self, ends_nanos: u64) {
+        let ends_nanos = ends_nanos.min(self.shared.now_nanos() + nanos(COPIES_AWAITED));
+        self.shared
+            .wait_until(ends_nanos, |known| (known.lacking == 0).then_some(()));
     }
 
     /// Waits until all nodes that are up have a schema. Those that are too slow get it later.

@@ -135,6 +135,8 @@ fn a_keyspace_on_all_members_can_be_used_if_others_have_one_replica() {
     let one = "CREATE KEYSPACE one WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
     run(&first.processor, one, &[], Consistency::ONE).unwrap();
     create(&first, 3);
+    // The member that created the keyspace can read it at once.
+    assert!(rows_of(&first, Consistency::QUORUM).is_empty());
     fill(&first, 0);
     for place in 0..3 {
         let member = world.at(place).unwrap();
