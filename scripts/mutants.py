@@ -101,6 +101,9 @@ MUTANTS = [
     ("a range of another node ends with its first page", STREAM, "Some(Resume::Within(..)) => false,",
      "Some(Resume::Within(..)) => !matches!(self.span, Span::Partition(_)),"),
     ("two changes of the schema at once are both made", APPLY, "if record.checked_at != current {", "if record.checked_at > current {"),
+    ("roles are not synced before they count as adopted", PLACE, "Ok(self.engine().sync_log()?)", "Ok(())"),
+    ("roles that were being adopted at a crash count as adopted", REPLICA, "let event = match self.make(change, time_micros) {",
+     "let event = match if was_adopting && matches!(change, FencedChange::Roles(_)) { Ok(None) } else { self.make(change, time_micros) } {"),
     ("a change of the ring ends with the first node that is ready", TOPOLOGY, "if !waiting.is_subset(&transition.ready) {",
      "if !waiting.is_empty() && transition.ready.is_empty() {"),
     ("a node that leaves drops its tablets at once", FOLLOWER, "let all = now.iter().chain(&afterwards);", "let all = afterwards.iter();"),
@@ -111,8 +114,9 @@ MUTANTS = [
 HARMLESS = [
     # A copy may end before the log begins. The node learns this when it reads the log, and copies again, so joining only takes longer. Source and
     # destination both check the end: the defect removes both checks.
-    ("a source of a copy need not have what the copy lacks", SOURCE, "Some(end) => is_ready &= end >= needed,", "Some(_) => is_ready &= *needed < u64::MAX,",
-     WORKER, "ends.get(tablet).is_some_and(|end| end >= needed)", "ends.get(tablet).is_some_and(|_| *needed < u64::MAX)"),
+    ("a source of a copy need not have what the copy lacks", SOURCE, "ends.get(tablet).is_some_and(|end| end >= needed);",
+     "ends.get(tablet).is_some_and(|_| *needed < u64::MAX);", WORKER, "needed.get(&tablet).is_some_and(|needed| end >= *needed);",
+     "needed.get(&tablet).is_some_and(|_| end < u64::MAX);"),
     # All replicas execute the command under the same schema, so they agree. The check matters for statements that mean something else under the
     # newer schema, and the simulation sends none.
     ("commands of an older schema are executed", REPLICA, "Kind::Cas | Kind::Counter if is_old => {", "Kind::Cas | Kind::Counter if is_old && position.offset == 0 => {"),
