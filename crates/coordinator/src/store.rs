@@ -24,6 +24,7 @@ use crate::target::Target;
 use crate::writes::Writes;
 
 /// The storage of a node of a cluster, which has a part of the data, or none.
+#[derive(Clone)]
 pub struct ClusterStore {
     reads: Reads,
     writes: Arc<dyn Writes>,
@@ -157,9 +158,8 @@ impl Store for ClusterStore {
 
     fn at_roles_version(&self, version: u64) -> Option<Box<dyn Store>> {
         Some(Box::new(Self {
-            reads: self.reads.clone(),
-            writes: self.writes.clone(),
             roles_version: Some(version),
+            ..self.clone()
         }))
     }
 

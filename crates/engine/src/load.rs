@@ -85,7 +85,8 @@ impl Engine {
     /// [`Self::finish_load`], on a node of a cluster with [`Self::read_load`].
     ///
     /// # Errors
-    /// The table does not exist or cannot import, it has counters of a cluster, the SSTable cannot be read by its name, or the disk has too little space.
+    /// The table does not exist or cannot import, it has counters and the node is one of a cluster, the SSTable cannot be read by its name,
+    /// or the disk has too little space.
     pub fn begin_load(&self, table: TableId, name: &str, components: &[(&str, u64)]) -> Result<Load> {
         self.begin_load_by(None, table, name, components)
     }

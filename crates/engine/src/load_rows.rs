@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    Bound, ClusteringFilter, Cursor, DeletionTime, KeyRange, Marker, Mutation, PartitionHead,
-    PartitionUpdate, RangeTombstone, Row, Unfiltered,
+    ClusteringFilter, Cursor, Direction, KeyRange, Mutation, PartitionUpdate, RangeTombstone, Row,
+    Unfiltered, UpdateBuilder,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{OpenOptions, SSTable, Scan};
@@ -48,116 +48,46 @@ fn mutations_of(
     batch_bytes: usize,
     take: &mut dyn FnMut(Vec<Mutation>) -> Result<()>,
 ) -> Result<()> {
-    let mut batch = Batch::new(table.clone());
+    let (mut batch, mut bytes) = (Vec::new(), 0);
     while let Some(head) = cursor.next_partition()? {
-        batch.begin(head);
+        bytes += head.key.size_bytes() + head.static_row.as_ref().map_or(0, Row::size_bytes);
+        let mut open = UpdateBuilder::new(table.clone(), head, Direction::Forward);
         while let Some(unfiltered) = cursor.next_unfiltered()? {
             match unfiltered {
-                Unfiltered::Row(row) => batch.add_row(row),
-                Unfiltered::Marker(marker) => batch.add_marker(marker),
+                Unfiltered::Row(row) => {
+                    bytes += row.size_bytes();
+                    open.add_row(row);
+                }
+                Unfiltered::Marker(marker) => {
+                    bytes += size_of::<RangeTombstone>();
+                    open.add_marker(marker);
+                }
             }
-            if batch.bytes >= batch_bytes {
-                take(batch.split())?;
+            if bytes >= batch_bytes {
+                batch.extend(with_content(open.split()));
+                bytes = 0;
+                take(std::mem::take(&mut batch))?;
             }
         }
-        batch.end();
-        if batch.bytes >= batch_bytes {
-            take(batch.take())?;
+        batch.extend(with_content(open.finish()));
+        if bytes >= batch_bytes {
+            bytes = 0;
+            take(std::mem::take(&mut batch))?;
         }
     }
-    match batch.take() {
-        rest if rest.is_empty() => Ok(()),
-        rest => take(rest),
+    match batch.is_empty() {
+        true => Ok(()),
+        false => take(batch),
     }
 }
 
-/// Mutations that are being made of what a cursor reads.
-struct Batch {
-    table: Arc<TableSchema>,
-    mutations: Vec<Mutation>,
-    /// The mutation of the partition that is being read.
-    open: Option<Mutation>,
-    /// The start of the range that is deleted at this place, and its deletion.
-    range: Option<(Bound, DeletionTime)>,
-    bytes: usize,
-}
-
-impl Batch {
-    fn new(table: Arc<TableSchema>) -> Self {
-        Self {
-            table,
-            mutations: Vec::new(),
-            open: None,
-            range: None,
-            bytes: 0,
-        }
-    }
-
-    fn begin(&mut self, head: PartitionHead) {
-        let static_row = head.static_row.and_then(|row| self.known(row));
-        self.bytes += head.key.size_bytes() + static_row.as_ref().map_or(0, Row::size_bytes);
-        self.open = Some(Mutation {
-            table: self.table.clone(),
-            key: head.key,
-            update: PartitionUpdate {
-                deletion: Some(head.deletion).filter(|deletion| !deletion.is_live()),
-                static_row,
-                ..PartitionUpdate::default()
-            },
-        });
-    }
-
-    /// The row without cells of dropped columns, which have no name any more; `None` if it has nothing else.
-    fn known(&self, mut row: Row) -> Option<Row> {
-        row.columns
-            .retain(|entry| self.table.column(entry.column).is_some());
-        Some(row).filter(|row| !row.is_empty())
-    }
-
-    fn add_row(&mut self, row: Row) {
-        if let (Some(row), Some(open)) = (self.known(row), &mut self.open) {
-            self.bytes += row.size_bytes();
-            open.update.rows.push(row);
-        }
-    }
-
-    /// Ends the deleted range before a marker, and begins the one behind it.
-    fn add_marker(&mut self, marker: Marker) {
-        if let (Some((start, deletion)), Some(open)) = (self.range.take(), &mut self.open) {
-            open.update.ranges.push(RangeTombstone {
-                start: start.as_start(),
-                end: marker.bound.as_end(),
-                deletion,
-            });
-            self.bytes += size_of::<RangeTombstone>();
-        }
-        self.range = marker.start.map(|deletion| (marker.bound, deletion));
-    }
-
-    fn end(&mut self) {
-        self.range = None;
-        let open = self.open.take();
-        // After a split at the last row, nothing is left.
-        self.mutations
-            .extend(open.filter(|open| open.update != PartitionUpdate::default()));
-    }
-
-    fn take(&mut self) -> Vec<Mutation> {
-        self.bytes = 0;
-        std::mem::take(&mut self.mutations)
-    }
-
-    /// Takes what there is of the partition that is being read, too. Its next rows are a mutation of their own.
-    fn split(&mut self) -> Vec<Mutation> {
-        let next = self.open.as_ref().map(|open| Mutation {
-            table: open.table.clone(),
-            key: open.key.clone(),
-            update: PartitionUpdate::default(),
-        });
-        self.mutations.extend(self.open.take());
-        self.open = next;
-        self.take()
-    }
+/// The mutation without rows whose cells were all of dropped columns; `None` if it changes nothing, as after a split behind the last row of
+/// a partition.
+fn with_content(mut mutation: Mutation) -> Option<Mutation> {
+    let update = &mut mutation.update;
+    update.rows.retain(|row| !row.is_empty());
+    update.static_row.take_if(|row| row.is_empty());
+    (*update != PartitionUpdate::default()).then_some(mutation)
 }
 
 #[cfg(test)]
@@ -168,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// What a cursor reads, without partitions in which nothing is.
+    /// The partitions that a cursor reads and that have a deletion, a static row, a row or a marker.
     fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
         let partitions = std::iter::from_fn(|| Partition::read_next(cursor).unwrap());
         let has_something = |partition: &Partition| {

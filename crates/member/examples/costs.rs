@@ -46,13 +46,8 @@ fn statement(kind: &str) -> Option<(&'static str, Consistency, usize)> {
 
 fn single() -> QueryProcessor {
     let engine = Engine::open(MemEnv::new(1).shared(), EngineOptions::below(Path::new("/ilion"))).unwrap();
-    let facts = ClusterFacts {
-        name: String::new(),
-        snitch: String::new(),
-        ranges: Vec::new(),
-    };
     QueryProcessor::new(
-        Arc::new(EngineStore::new(Arc::new(engine), facts)),
+        Arc::new(EngineStore::new(Arc::new(engine), ClusterFacts::default())),
         QueryOptions::default(),
     )
 }

@@ -381,18 +381,10 @@ impl Follower {
         };
         let differing: BTreeSet<u32> = state.differing(node).into_keys().collect();
         let is_new = !is_of_cluster(&*self.shared.env, self.shared.engine.data_dir());
-        let schema = self.shared.engine.schema();
-        let mut own = schema.keyspaces.keys().filter(|name| !is_system_keyspace(name));
-        if let (true, Some(name)) = (is_new, own.next()) {
+        if let (true, Some(found)) = (is_new, self.single_node_data()) {
             return Err(format!(
-                "the data directory is that of a single node: it has keyspace {name}; a node that joins a cluster needs an empty data directory"
+                "the data directory is that of a single node: it has {found}; a node that joins a cluster needs an empty data directory"
             ));
-        }
-        if is_new && self.has_roles() {
-            return Err(
-                "the data directory is that of a single node: it has roles; a node that joins a cluster needs an empty data directory"
-                    .to_owned(),
-            );
         }
         let mut replica =
             Replica::open(self.shared.engine.clone(), options).map_err(|error| error.to_string())?;
@@ -418,11 +410,18 @@ impl Follower {
         Ok(())
     }
 
-    /// Whether the data directory has roles or permissions.
-    fn has_roles(&self) -> bool {
-        let tables = self.shared.engine.table_facts();
+    /// What a single node has left in the data directory: a keyspace, or roles; `None` if it has neither.
+    fn single_node_data(&self) -> Option<String> {
+        let engine = &self.shared.engine;
+        let schema = engine.schema();
+        let mut own = schema.keyspaces.keys().filter(|name| !is_system_keyspace(name));
+        if let Some(name) = own.next() {
+            return Some(format!("keyspace {name}"));
+        }
+        let tables = engine.table_facts();
         let mut of_roles = tables.iter().filter(|table| table.keyspace == AUTH_KEYSPACE);
-        of_roles.any(|table| table.estimated_partitions > 0)
+        let has_roles = of_roles.any(|table| table.estimated_partitions > 0);
+        has_roles.then(|| "roles".to_owned())
     }
 
     /// Tries something until it succeeds. Returns false if the node is stopped before.

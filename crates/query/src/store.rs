@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{Awaited, Commands, Consistency, StoreError};
 
 /// The facts that DESCRIBE CLUSTER shows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
     /// Name of the cluster.
     pub name: String,

@@ -94,13 +94,8 @@ pub(crate) struct PlaceStore {
 
 impl PlaceStore {
     pub(crate) fn new(engine: Arc<Engine>, cluster: Uuid, tablets: Tablets) -> Self {
-        let facts = ClusterFacts {
-            name: String::new(),
-            snitch: String::new(),
-            ranges: Vec::new(),
-        };
         Self {
-            inner: EngineStore::new(engine, facts),
+            inner: EngineStore::new(engine, ClusterFacts::default()),
             tablets,
             cluster,
             place: Mutex::new(None),

@@ -325,9 +325,9 @@ impl Replica {
         self.schema_epoch
     }
 
-    /// Adopts the next schema, empties a table, or writes rows of roles. Returns the event for clients. `time_micros` is the time of the record in the meta log.
-    /// Commands that tablets execute afterwards get later times: otherwise a column that was dropped and added again would not show their
-    /// writes.
+    /// Adopts the next schema, empties a table, or writes rows of roles. Returns the event for clients. `time_micros` is the time of the
+    /// record in the meta log. Commands that tablets execute afterwards get later times: otherwise a column that was dropped and added again
+    /// would not show their writes.
     ///
     /// Requires: everything that was applied is saved ([`Self::save`] after [`Self::take`]), so that no record is applied again with
     /// a schema that came later; and the next record of each tablet needs this schema ([`NotApplied::Schema`]).

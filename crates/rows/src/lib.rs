@@ -20,6 +20,7 @@
 //! | `detach` | copies of mutations that own their bytes |
 //! | `entry` | [`EntryPlace`], [`Entry`], [`EntryRow`]: rows with a key and no columns |
 //! | `cursor` | [`Cursor`]: how partitions are read |
+//! | `update_builder` | [`UpdateBuilder`]: what is read of a partition, as mutations |
 //! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that return every row |
 //! | `alike` | [`AlikeRows`]: batches of plain rows with the same layout |
@@ -74,6 +75,7 @@ mod row;
 mod size;
 mod slices;
 mod unfiltered;
+mod update_builder;
 mod vec_cursor;
 
 pub use alike::{AlikeRows, LaidTimestamp, RowLayout, RowsBytes};
@@ -98,4 +100,5 @@ pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
 pub use row::{Before, ColumnData, ComplexColumn, Data, Row, RowChange};
 pub use slices::{ClusteringFilter, Slice, WantedElements, slices_after};
 pub use unfiltered::{Marker, Unfiltered};
+pub use update_builder::UpdateBuilder;
 pub use vec_cursor::{Partition, VecCursor};

@@ -26,13 +26,8 @@ fn three_nodes_with_all_data_each_answer_as_one_node() {
 /// A node without clients.
 fn silent_node(directory: &Path) -> Arc<dyn Store> {
     let options = EngineOptions::below(directory);
-    let facts = ClusterFacts {
-        name: String::new(),
-        snitch: String::new(),
-        ranges: Vec::new(),
-    };
     let engine = Arc::new(Engine::open(RealEnv::new(), options).unwrap());
-    Arc::new(EngineStore::new(engine, facts))
+    Arc::new(EngineStore::new(engine, ClusterFacts::default()))
 }
 
 /// Compares the answers of a coordinator in a cluster whose keyspaces have so many replicas.

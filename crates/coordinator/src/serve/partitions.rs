@@ -4,8 +4,8 @@
 //! since a read of a slice returns the part of a deleted range that lies in it.
 
 use ilion_rows::{
-    Bound, BoundKind, ColumnData, Cursor, Data, Direction, Marker, Mutation, PartitionHead, PartitionUpdate,
-    RangeTombstone, Row, Unfiltered, encode_mutation,
+    Bound, BoundKind, ColumnData, Cursor, Data, Direction, RangeTombstone, Row, Unfiltered, UpdateBuilder,
+    encode_mutation,
 };
 use ilion_schema::TableSchema;
 
@@ -15,52 +15,6 @@ use crate::command::Resume;
 
 /// Number of rows between two checks of the deadline.
 const ROWS_BETWEEN: usize = 256;
-
-/// A partition of a page, while it is read.
-struct Open {
-    head: PartitionHead,
-    update: PartitionUpdate,
-    direction: Direction,
-    /// The range that is deleted from here on: where it begins in the direction of the read.
-    range: Option<(Bound, ilion_rows::DeletionTime)>,
-}
-
-impl Open {
-    fn take_row(&mut self, row: Row) -> Bound {
-        let kind = match self.direction {
-            Direction::Forward => BoundKind::ExclStart,
-            Direction::Reversed => BoundKind::ExclEnd,
-        };
-        let behind = Bound::new(kind, row.clustering.values().clone());
-        self.update.rows.push(row);
-        behind
-    }
-
-    /// Takes a marker. Returns its position if a page may end there: where a range ends, so that each page makes progress.
-    fn take_marker(&mut self, marker: Marker) -> Option<Bound> {
-        let ends = self.range.is_some();
-        self.close(&marker.bound);
-        self.range = marker.start.map(|deletion| (marker.bound.clone(), deletion));
-        ends.then_some(marker.bound)
-    }
-
-    /// Ends the open range, if there is one, at a position.
-    fn close(&mut self, position: &Bound) {
-        if let Some((begin, deletion)) = self.range.take()
-            && begin.as_start() != position.as_start()
-        {
-            let (start, end) = match self.direction {
-                Direction::Forward => (&begin, position),
-                Direction::Reversed => (position, &begin),
-            };
-            self.update.ranges.push(RangeTombstone {
-                start: start.as_start(),
-                end: end.as_end(),
-                deletion,
-            });
-        }
-    }
-}
 
 /// Whether a row is live whatever the time is: a part of it never expires. The clock of the read is the coordinator's.
 fn lives_always(row: &Row, table: &TableSchema) -> bool {
@@ -82,17 +36,16 @@ impl Serving<'_> {
         is_reversed: bool,
     ) -> Result<Answer, ReplicaError> {
         let direction = Direction::of(is_reversed);
+        let behind_row = match direction {
+            Direction::Forward => BoundKind::ExclStart,
+            Direction::Reversed => BoundKind::ExclEnd,
+        };
         let (mut out, mut rows, mut bytes) = (Vec::new(), 0_usize, 0);
         let mut resume = None;
         'page: while let Some(head) = cursor.next_partition()? {
             rows += 1;
             bytes += head.key.size_bytes() + head.static_row.as_ref().map_or(0, Row::size_bytes);
-            let mut open = Open {
-                head,
-                update: PartitionUpdate::default(),
-                direction,
-                range: None,
-            };
+            let mut open = UpdateBuilder::new(self.table.clone(), head, direction);
             let mut wanted = self.rows_per_partition.unwrap_or(u32::MAX);
             while let Some(unfiltered) = cursor.next_unfiltered()? {
                 rows += 1;
@@ -103,11 +56,15 @@ impl Serving<'_> {
                     Unfiltered::Row(row) => {
                         bytes += row.size_bytes();
                         wanted = wanted.saturating_sub(u32::from(lives_always(&row, self.table)));
-                        Some(open.take_row(row))
+                        let behind = Bound::new(behind_row, row.clustering.values().clone());
+                        open.add_row(row);
+                        Some(behind)
                     }
                     Unfiltered::Marker(marker) => {
                         bytes += size_of::<RangeTombstone>();
-                        open.take_marker(marker)
+                        let bound = marker.bound.clone();
+                        // A page may end where a range ends, so that each page makes progress.
+                        open.add_marker(marker).then_some(bound)
                     }
                 };
                 if let Some(behind) = behind.as_ref().filter(|_| wanted == 0) {
@@ -117,13 +74,13 @@ impl Serving<'_> {
                 }
                 if let Some(behind) = behind.filter(|_| self.is_full(rows, bytes)) {
                     open.close(&behind);
-                    resume = Some(Resume::Within(open.head.key.clone(), behind));
-                    self.encode(open, &mut out);
+                    resume = Some(Resume::Within(open.key().clone(), behind));
+                    encode_mutation(&open.finish(), &mut out);
                     break 'page;
                 }
             }
-            let key = open.head.key.clone();
-            self.encode(open, &mut out);
+            let key = open.key().clone();
+            encode_mutation(&open.finish(), &mut out);
             if self.is_full(rows, bytes) {
                 resume = Some(Resume::After(key));
                 break;
@@ -131,30 +88,5 @@ impl Serving<'_> {
         }
         let partitions = out.into();
         Ok(Answer::Partitions { partitions, resume })
-    }
-
-    fn encode(&self, open: Open, out: &mut Vec<u8>) {
-        let Open {
-            head,
-            mut update,
-            direction,
-            ..
-        } = open;
-        if direction == Direction::Reversed {
-            update.rows.reverse();
-        }
-        update.deletion = Some(head.deletion).filter(|deletion| !deletion.is_live());
-        update.static_row = head.static_row;
-        // Sources may still have cells of dropped columns, which have no name any more. Every reader passes over them.
-        let is_known = |entry: &ColumnData| self.table.column(entry.column).is_some();
-        for row in update.static_row.iter_mut().chain(&mut update.rows) {
-            row.columns.retain(is_known);
-        }
-        let mutation = Mutation {
-            table: self.table.clone(),
-            key: head.key,
-            update,
-        };
-        encode_mutation(&mutation, out);
     }
 }

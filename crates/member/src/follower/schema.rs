@@ -56,7 +56,7 @@ impl Follower {
                 return Ok(());
             }
         };
-        // Before the other nodes learn that this one has the change: then its client gets the answer.
+        // Cached rights go before the heartbeat that says that this node has the change: the coordinator then answers its client.
         if matches!(change, FencedChange::Roles(_) | FencedChange::Truncate(_)) {
             self.shared.tell_of_roles();
         }

@@ -239,12 +239,7 @@ fn a_directory_with_roles_of_a_single_node_does_not_join() {
     let world = World::with_room(0, 1, 4);
     let env = MemEnv::new(1);
     let engine = Engine::open(env.shared(), EngineOptions::below(Path::new("/ilion"))).unwrap();
-    let facts = ClusterFacts {
-        name: String::new(),
-        snitch: String::new(),
-        ranges: Vec::new(),
-    };
-    let store = EngineStore::new(Arc::new(engine), facts);
+    let store = EngineStore::new(Arc::new(engine), ClusterFacts::default());
     let alone = QueryProcessor::new(Arc::new(store), QueryOptions::default());
     let insert = "INSERT INTO system_auth.roles (role, can_login) VALUES ('a', true)";
     run(&alone, insert, &[], Consistency::ONE).unwrap();

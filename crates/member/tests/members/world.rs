@@ -207,12 +207,7 @@ impl World {
         options.commit_log.segment_bytes = 256 << 10;
         options.memtable_bytes_max = self.memtable_bytes;
         let engine = Arc::new(Engine::open(env.shared(), options).unwrap());
-        let facts = || ClusterFacts {
-            name: String::new(),
-            snitch: String::new(),
-            ranges: Vec::new(),
-        };
-        let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), facts()));
+        let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), ClusterFacts::default()));
         let endpoint = Endpoint {
             ip: [127, 0, 0, place as u8 + 1].into(),
             native_port: 9042,

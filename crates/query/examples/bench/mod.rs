@@ -38,12 +38,7 @@ impl Bench {
             ..options
         };
         let engine = Arc::new(Engine::open(Arc::new(MemEnv::new(1)), options).unwrap());
-        let cluster = ClusterFacts {
-            name: String::new(),
-            snitch: String::new(),
-            ranges: Vec::new(),
-        };
-        let store = Arc::new(EngineStore::new(engine.clone(), cluster));
+        let store = Arc::new(EngineStore::new(engine.clone(), ClusterFacts::default()));
         let mut bench = Self {
             engine,
             processor: QueryProcessor::new(store, QueryOptions::default()),

@@ -397,12 +397,7 @@ fn begin(cluster: &Cluster, env: &MemEnv, logs: NodeLogs, options: MemberOptions
         Err(error) => panic!("a node starts after any crash: {error}"),
     };
     begun.lock().engine = Some(engine.clone());
-    let facts = ClusterFacts {
-        name: String::new(),
-        snitch: String::new(),
-        ranges: Vec::new(),
-    };
-    let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), facts));
+    let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), ClusterFacts::default()));
     let (peers, way) = (Arc::new(cluster.peers.clone()), logs.clone());
     let member = Member::start(&engine, local.clone(), Arc::new(logs), peers, options);
     let member = Arc::new(member.unwrap_or_else(|error| panic!("a member starts after any crash: {error}")));
