@@ -622,8 +622,12 @@ def test_sstables_are_loaded_into_a_cluster_and_out_of_it(members, tmp_path):
             left = at_node.execute("SELECT ttl(v) AS left FROM ks.rows WHERE k = 1 AND c = 1").one().left
             assert 90_000 < left <= 100_000
             one.shutdown()
-    refused = load(nodes[1], directory_of(alone, "counts"))
-    assert refused.returncode == 1 and "counters" in refused.stdout, refused.stdout + refused.stderr
+    # Counts of another node are added to those of the cluster, once.
+    for _ in range(2):
+        loaded = load(nodes[1], directory_of(alone, "counts"))
+        assert loaded.returncode == 0, loaded.stdout + loaded.stderr
+    [counted] = inside.execute("SELECT n FROM ks.counts WHERE k = 1")
+    assert counted.n == 1
     command = [nodes[1].binary, "nodetool", "-p", str(nodes[1].admin_port), "import", "ks", "rows", directory_of(alone, "rows")]
     refused = subprocess.run(command, capture_output=True, text=True)
     assert "sstable load" in refused.stdout + refused.stderr, refused
@@ -637,13 +641,86 @@ def test_sstables_are_loaded_into_a_cluster_and_out_of_it(members, tmp_path):
         loaded = load(alone, directory_of(node, "rows"), directory_of(node, "counts"))
         assert loaded.returncode == 0, loaded.stdout + loaded.stderr
     assert sorted(row for row in session.execute(select) if row.v != "new") == expected
-    assert session.execute("SELECT n FROM ks.counts WHERE k = 1").one().n == 10
+    assert session.execute("SELECT n FROM ks.counts WHERE k = 1").one().n == 11
     outside.shutdown()
     cluster.shutdown()
     assert alone.stop() == 0
 
 
-def test_directories_and_logs_are_not_mixed_up(members):
+def backup(node, verb, *arguments):
+    """Runs `ilion backup` on the machine of a node; returns its report."""
+    command = [node.binary, "backup", verb, *arguments, "--json", "--admin-port", str(node.admin_port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_cluster_that_is_lost_with_its_logs_comes_back_from_the_backups_of_its_nodes(members, tmp_path):
+    broker, nodes = members
+    cluster, session = nodes[0].connect()
+    create(session)
+    session.execute("CREATE INDEX by_v ON ks.rows (v)")
+    session.execute("CREATE KEYSPACE single WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    session.execute("CREATE TABLE single.rows (k int PRIMARY KEY, v set<text>)")
+    for k in range(100):
+        session.execute("INSERT INTO single.rows (k, v) VALUES (%s, {'a', 'b'})", (k,))
+    session.execute("DELETE v['a'] FROM single.rows WHERE k = 7")
+    single = sorted(session.execute("SELECT * FROM single.rows"))
+    load = Load(nodes)
+    load.grow(300)
+    with load.lock:
+        acknowledged, counted = set(load.acknowledged), load.counted[0]
+    place = str(tmp_path / "backups")
+    for node in nodes:
+        backup(node, "create", place, "--name", f"node{node.number}")
+    load.end()
+    cluster.shutdown()
+    # Everything is lost: the nodes with their disks, and the logs.
+    for node in nodes:
+        node.kill()
+        shutil.rmtree(node.data)
+        node.log_url = f"kafka://{broker.address}/again"
+        node.start()
+
+    def restore(number, keyspace):
+        return backup(nodes[1], "restore", place, f"node{number}", "--keyspace", keyspace, "--merge")
+
+    nodes[2].kill()
+    assert restore(1, "ks")["tables"] == [
+        {"keyspace": "ks", "name": "counts", "views_left_out": []},
+        {"keyspace": "ks", "name": "rows", "views_left_out": []},
+    ]
+    nodes[2].start()
+    # Each node had a part of this one.
+    for number in (1, 2, 3):
+        restore(number, "single")
+    cluster, session = nodes[0].connect()
+    rows, counts = set(session.execute("SELECT k, c FROM ks.rows")), session.execute("SELECT n FROM ks.counts WHERE k = 0").one().n
+    assert acknowledged <= rows
+    assert counted <= counts <= load.counted[1]
+    assert len(rows) == len(set(session.execute("SELECT k, c FROM ks.rows WHERE v = 'x'")))
+    for _ in range(5):
+        session.execute("UPDATE ks.counts SET n = n + 1 WHERE k = 0")
+    # What is restored again changes nothing, counters included.
+    restore(1, "ks")
+    for node in nodes:
+        one, at_node = node.connect()
+        assert set(at_node.execute("SELECT k, c FROM ks.rows")) == rows
+        assert at_node.execute("SELECT n FROM ks.counts WHERE k = 0").one().n == counts + 5
+        assert sorted(at_node.execute("SELECT * FROM single.rows")) == single
+        one.shutdown()
+    cluster.shutdown()
+    # A backup of one node is a single node, too.
+    backup(nodes[0], "restore", place, "node3", "--into", str(tmp_path / "alone"))
+    alone = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "alone"))
+    alone.start()
+    outside = Cluster([alone.host], port=alone.port, protocol_version=5)
+    assert acknowledged <= set(outside.connect().execute("SELECT k, c FROM ks.rows"))
+    outside.shutdown()
+    assert alone.stop() == 0
+
+
+def test_directories_and_logs_are_not_mixed_up(members, tmp_path):
     broker, nodes = members
     for node in nodes:
         assert node.stop() == 0
@@ -651,6 +728,9 @@ def test_directories_and_logs_are_not_mixed_up(members):
     first.log_url = "local"
     refused = run(first)
     assert "is the data directory of a node of a cluster" in refused, refused
+    for command in (["backup", "create", str(tmp_path / "backups"), "--stopped"], ["backup", "restore", str(tmp_path), "--keyspace", "ks", "--stopped"]):
+        done = subprocess.run([first.binary, *command, "--data", first.data], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "is the data directory of a node of a cluster" in done.stderr, done
     first.log_url = f"kafka://{broker.address}/another"
     refused = run(first)
     assert "belongs to cluster" in refused, refused

@@ -96,8 +96,19 @@ impl Shared {
             return Ok(());
         }
         store.freeze(&*self.env, upto);
+        self.flush_frozen_while(store, |_| true, haste)
+    }
+
+    /// Writes the frozen memtables of a table, the oldest first, up to the first one that is not wanted. Requires: it is the turn of this flush
+    /// (`maintenance`).
+    pub(crate) fn flush_frozen_while(
+        &self,
+        store: &Arc<TableStore>,
+        is_wanted: impl Fn(&Arc<Frozen>) -> bool,
+        haste: Haste,
+    ) -> Result<()> {
         loop {
-            let frozen = store.view().frozen.first().cloned();
+            let frozen = store.view().frozen.first().cloned().filter(&is_wanted);
             // Hidden tables are written before the table: a replay makes index entries again only for rows that are not in an SSTable
             // of the table. And the frozen memtable is looked up before they are written, so that its entries are frozen, too.
             let indexes = store.indexes();

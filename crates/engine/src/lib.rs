@@ -193,5 +193,6 @@ pub use survey::ReadSurvey;
 pub use table_details::TableDetails;
 pub use table_store::TableStore;
 pub use tablet_ends::TabletPosition;
+pub use tablets::{TABLETS_FILE, is_cluster_directory};
 pub use tasks::{CompactionFacts, TaskChoice};
 pub use virtual_table::{VirtualRow, VirtualTable};

@@ -85,8 +85,7 @@ impl Engine {
     /// [`Self::finish_load`], on a node of a cluster with [`Self::read_load`].
     ///
     /// # Errors
-    /// The table does not exist or cannot import, it has counters and the node is one of a cluster, the SSTable cannot be read by its name,
-    /// or the disk has too little space.
+    /// The table does not exist or cannot import, the SSTable cannot be read by its name, or the disk has too little space.
     pub fn begin_load(&self, table: TableId, name: &str, components: &[(&str, u64)]) -> Result<Load> {
         self.begin_load_by(None, table, name, components)
     }
@@ -117,13 +116,7 @@ impl Engine {
         components: &[(&str, u64)],
     ) -> Result<Load> {
         let shared = &self.shared;
-        let store = self.importing_store(table)?;
-        if copied.is_none() && self.is_of_cluster() && store.schema().is_counter() {
-            return Err(Error::Refused(
-                "the counters of an SSTable cannot be loaded into a cluster: their log has additions only"
-                    .to_owned(),
-            ));
-        }
+        self.importing_store(table)?;
         let directory = ScratchDirectory::new(shared);
         let (descriptor, parts) = parts_of(directory.path(), name, components)?;
         descriptor.version.check_readable()?;

@@ -18,6 +18,7 @@
 //! | `manifest`, `instant` | `manifest.json` and its times |
 //! | `state` | the state that an engine keeps about snapshots |
 //! | `take` | making snapshots, several tables at a time |
+//! | `frozen` | several tables at one moment, in a cluster |
 //! | `automatic` | snapshots before TRUNCATE, DROP and compactions |
 //! | `found` | which snapshots exist, and their sizes |
 //! | `clear` | removing them: on request, expired, unfinished |
@@ -25,6 +26,7 @@
 mod automatic;
 mod clear;
 mod found;
+mod frozen;
 mod instant;
 mod manifest;
 mod state;
@@ -84,7 +86,7 @@ pub enum SnapshotMemtables {
 
 impl Engine {
     /// Takes snapshots of tables under a tag: of all of them, or of none. Each is the table at one moment: everything that was
-    /// acknowledged before the call is in it.
+    /// acknowledged before the call is in it. On a node of a cluster all of the tables are flushed as of the same moment, between two records.
     ///
     /// # Errors
     /// The tag is not valid, a table does not exist or has a snapshot of this tag, or the operating system returned an error. Then

@@ -12,7 +12,9 @@
 //! The values are in `tablet_ends`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use ilion_env::Env;
 use ilion_rows::Mutation;
 use ilion_schema::TableId;
 use uuid::Uuid;
@@ -23,6 +25,14 @@ use crate::table_store::TableStore;
 use crate::tablet_ends::{TABLETS_MAX, TabletPosition, ends_of};
 use crate::write::{Locked, deletes_before_1970};
 use crate::{Engine, Error, Result};
+
+/// A file in the data directory of a node of a cluster: how far it has applied the logs. The crate `replica` reads and writes it.
+pub const TABLETS_FILE: &str = "ilion.tablets";
+
+/// Whether a data directory is that of a node of a cluster.
+pub fn is_cluster_directory(env: &dyn Env, data_dir: &Path) -> bool {
+    env.exists(&data_dir.join(TABLETS_FILE))
+}
 
 impl Engine {
     /// Continues a tablet: the tables have all of its records below `end` on disk. Call this after a start, with the result of

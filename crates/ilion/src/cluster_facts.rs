@@ -17,6 +17,8 @@ use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
 
 /// How long other members may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a snapshot or backup waits until this node has applied what was acknowledged before.
+const CATCH_UP_MAX: Duration = Duration::from_secs(30);
 /// Most characters that are shown of a member's release.
 const RELEASE_CHARS_MAX: usize = 64;
 
@@ -125,6 +127,10 @@ impl ClusterProbe for Probe {
 
     fn traffic(&self) -> BTreeMap<NodeNumber, Traffic> {
         self.client.traffic()
+    }
+
+    fn catch_up(&self) -> Result<(), String> {
+        self.facts.member.catch_up(CATCH_UP_MAX)
     }
 
     fn ask(&self, members: &[NodeNumber]) -> BTreeMap<NodeNumber, MemberStanding> {

@@ -176,13 +176,6 @@ pub fn open(
         ..Opening::default()
     };
     let Some(url) = log_url(settings) else {
-        if ilion_replica::is_of_cluster(&**env, &settings.data_path()) {
-            return Err(OpenError::Settings(format!(
-                "{} is the data directory of a node of a cluster: start it with the log of the cluster (--log), since a part of its data may be \
-                 in the log only",
-                settings.data_path().display()
-            )));
-        }
         if settings.replace_address_first_boot.is_some() {
             return Err(OpenError::Settings(
                 "replace_address_first_boot: there is no other node to replace, since this one has no log of a cluster (--log)".to_owned(),

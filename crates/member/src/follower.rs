@@ -30,8 +30,8 @@ use bytes::Bytes;
 use ilion_cluster::{Change, ClusterState, META_TABLET, Moment, Node, Phase, Record};
 use ilion_commitlog::{Delivered, Kind, Origin, Record as LogRecord, SharedTail, TailError};
 use ilion_coordinator::Topology;
-use ilion_engine::TabletPosition;
-use ilion_replica::{BatchId, Replica, ReplicaOptions, SaveError, is_of_cluster};
+use ilion_engine::{TabletPosition, is_cluster_directory};
+use ilion_replica::{BatchId, Replica, ReplicaOptions, SaveError};
 use ilion_schema::{AUTH_KEYSPACE, SchemaEvent, is_system_keyspace};
 use uuid::Uuid;
 
@@ -150,7 +150,7 @@ impl Follower {
     /// Requires: no other follower of this engine.
     pub fn new(shared: Arc<Shared>, client: Arc<dyn MemberClient>, session: Uuid) -> Result<Self, JoinError> {
         let (env, data_dir) = (&*shared.env, shared.engine.data_dir());
-        let saved = is_of_cluster(env, data_dir).then(|| meta_file::read(env, data_dir));
+        let saved = is_cluster_directory(env, data_dir).then(|| meta_file::read(env, data_dir));
         let mut meta = Meta::new(shared.options.host, session);
         if let Some(saved) = saved.flatten() {
             // Which schema is adopted is known later.
@@ -380,7 +380,7 @@ impl Follower {
             block_length: self.shared.block_length(state.tablets),
         };
         let differing: BTreeSet<u32> = state.differing(node).into_keys().collect();
-        let is_new = !is_of_cluster(&*self.shared.env, self.shared.engine.data_dir());
+        let is_new = !is_cluster_directory(&*self.shared.env, self.shared.engine.data_dir());
         if let (true, Some(found)) = (is_new, self.single_node_data()) {
             return Err(format!(
                 "the data directory is that of a single node: it has {found}; a node that joins a cluster needs an empty data directory"

@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use ilion_cluster::{ClusterState, ClusterView, Node};
 use ilion_commitlog::SharedLogs;
-use ilion_coordinator::{ClusterStore, Membership, ReadOptions, ReplicaClient, ReplicaReader, Topology};
+use ilion_coordinator::{
+    BarrierError, Barriers, ClusterStore, Membership, ReadOptions, ReplicaClient, ReplicaReader, Topology,
+};
 use ilion_engine::Engine;
 use ilion_env::turns::{Spawned, spawn};
 use ilion_query::Store;
@@ -116,6 +118,29 @@ impl Member {
     /// How many tablets this node still copies from others.
     pub fn lacking(&self) -> usize {
         self.shared.know(|known| known.lacking)
+    }
+
+    /// Waits until this node has applied every record of its tablets that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// The reason why it has not, or why that is not known. It waits for `at_most`.
+    pub fn catch_up(&self, at_most: Duration) -> Result<(), String> {
+        match self.lacking() {
+            0 => {}
+            lacking => return Err(format!("it still copies {lacking} slices from other nodes")),
+        }
+        let deadline_nanos = self.shared.now_nanos().saturating_add(nanos(at_most));
+        let tablets = self.shared.progress.facts().into_iter();
+        let tablets: Vec<u32> = tablets.map(|facts| facts.tablet).collect();
+        let reached = self.barriers.raise(&tablets, deadline_nanos);
+        let applied = reached.and_then(|reached| self.barriers.wait_applied(&reached, deadline_nanos));
+        applied.map_err(|error| match error {
+            BarrierError::TimedOut => format!(
+                "it has not applied all records of the log after {} s, or does not reach the log",
+                at_most.as_secs()
+            ),
+            BarrierError::Unavailable(reason) => reason,
+        })
     }
 
     /// Counts, and how far this node is with its tablets.

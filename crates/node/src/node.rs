@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::bounded;
 use ilion_commitlog::ReplayProgress;
-use ilion_engine::Engine;
+use ilion_engine::{Engine, is_cluster_directory};
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
@@ -72,6 +72,14 @@ impl Node {
     /// See [`OpenError`].
     pub fn open_alone(env: Arc<dyn Env>, settings: &Settings, opening: Opening) -> Result<Self, OpenError> {
         refused_alone(settings).map_err(OpenError::Settings)?;
+        let data_path = settings.data_path();
+        if is_cluster_directory(&*env, &data_path) {
+            return Err(OpenError::Settings(format!(
+                "{} is the data directory of a node of a cluster: start it with the log of the cluster (--log), since a part of its data may be \
+                 in the log only",
+                data_path.display()
+            )));
+        }
         Self::open_over(env, settings, opening, |_, store| Ok(store))
     }
 

@@ -35,4 +35,4 @@ pub use copied::CopiedState;
 pub use fenced::FencedChange;
 pub use logged::{BatchId, LoggedBatch, UnfinishedBatch, encode_done};
 pub use replica::{AdoptError, Applied, NotApplied, Replica, ReplicaOptions};
-pub use saved::{SaveError, is_of_cluster};
+pub use saved::SaveError;

@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 
 use ilion_cluster::Windows;
 use ilion_codec::{Error as CodecError, Reader, Writer, crc32};
+use ilion_engine::TABLETS_FILE;
 use ilion_env::Env;
 use uuid::Uuid;
 
 use crate::logged::{BatchId, UnfinishedBatch, decode_unfinished, encode_unfinished};
 
-const FILE: &str = "ilion.tablets";
 const VERSION: u8 = 2;
 const CRC_BYTES: usize = 4;
 /// Far above what 4,096 tablets and hundreds of senders take.
@@ -85,14 +85,9 @@ pub enum SaveError {
     },
 }
 
-/// Whether a data directory is that of a node of a cluster.
-pub fn is_of_cluster(env: &dyn Env, data_dir: &Path) -> bool {
-    env.exists(&data_dir.join(FILE))
-}
-
 /// The state that was saved for this cluster. Without a file, all logs are read from their beginning.
 pub(crate) fn read(env: &dyn Env, data_dir: &Path, cluster: Uuid) -> Result<Saved, SaveError> {
-    let path = data_dir.join(FILE);
+    let path = data_dir.join(TABLETS_FILE);
     if !env.exists(&path) {
         return Ok(Saved {
             cluster,
@@ -111,7 +106,7 @@ pub(crate) fn read(env: &dyn Env, data_dir: &Path, cluster: Uuid) -> Result<Save
 }
 
 pub(crate) fn write(env: &dyn Env, data_dir: &Path, saved: &Saved) -> Result<(), SaveError> {
-    Ok(env.write_atomically(&data_dir.join(FILE), &encode(saved))?)
+    Ok(env.write_atomically(&data_dir.join(TABLETS_FILE), &encode(saved))?)
 }
 
 pub(crate) fn encode(saved: &Saved) -> Vec<u8> {

@@ -156,6 +156,19 @@ pub fn global_of(context: &[u8], id: &CounterId) -> Option<(i64, i64)> {
         .map(|shard| (shard.clock, shard.count))
 }
 
+/// The context with remote shards in place of local ones, which must not be added up on another node. Compat:
+/// `CounterContext.clearAllLocal`.
+pub fn without_local(context: &Bytes) -> Bytes {
+    let is_local = |shard: &Shard| shard.kind == ShardKind::Local;
+    let Some(mut shards) = parse(context).filter(|shards| shards.iter().any(is_local)) else {
+        return context.clone();
+    };
+    for shard in shards.iter_mut().filter(|shard| is_local(shard)) {
+        shard.kind = ShardKind::Remote;
+    }
+    encode(&shards)
+}
+
 /// Merges two contexts shard by shard. Bytes that are not a context lose to a context.
 pub fn merge(a: &Bytes, b: &Bytes) -> Bytes {
     let (left, right) = match (parse(a), parse(b)) {
@@ -243,6 +256,19 @@ mod tests {
         assert_eq!(total(&merged), 10);
         assert_eq!(total(&merge(&global([1; 16], 2, 3), &global([2; 16], 9, 4))), 7);
         assert_eq!(total(&merge(&global([1; 16], 2, 3), &global([1; 16], 2, 4))), 4);
+    }
+
+    #[test]
+    fn without_local_shards_a_context_that_comes_twice_counts_once() {
+        let own = encode(&[
+            shard(1, 5, 100, ShardKind::Local),
+            shard(2, 9, 7, ShardKind::Global),
+        ]);
+        let sent = without_local(&own);
+        assert_eq!((total(&merge(&own, &own)), total(&sent)), (207, 107));
+        assert_eq!(total(&merge(&sent, &sent)), 107);
+        assert_eq!(without_local(&sent), sent);
+        assert_eq!(without_local(&Bytes::from_static(b"x")), "x");
     }
 
     #[test]

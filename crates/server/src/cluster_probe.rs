@@ -20,6 +20,12 @@ pub trait ClusterProbe: Send + Sync {
     /// Requests to and of each other node, and the connections to it.
     fn traffic(&self) -> BTreeMap<Node, Traffic>;
 
+    /// Waits until this node has applied all writes that were acknowledged before the call, for half a minute at most.
+    ///
+    /// # Errors
+    /// Why it has not applied them, or why that is not known.
+    fn catch_up(&self) -> Result<(), String>;
+
     /// Asks these members over the network for their state, all at the same time, and waits for a second at most. Members that do not
     /// answer are left out. The state of this node is read without the network.
     fn ask(&self, members: &[Node]) -> BTreeMap<Node, MemberStanding>;

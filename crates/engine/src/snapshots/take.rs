@@ -1,6 +1,6 @@
 //! Making snapshots: all links under a hidden name, synced, then renamed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +12,7 @@ use ilion_schema::{Keyspace, Schema, TableSchema};
 use ilion_sstable::{Component, Descriptor, TableFiles};
 use ilion_types::{CqlType, UserType};
 
+use super::frozen::FrozenTable;
 use super::manifest::Manifest;
 use super::{MAKING, MANIFEST_FILE, SCHEMA_FILE, SnapshotMemtables, directory_of_snapshots, subdirectory_of};
 use crate::flush_pace::{FlushPace, Haste};
@@ -75,11 +76,18 @@ impl Shared {
         }
         let created_millis = self.env.now_micros().div_euclid(1000);
         let mut made = Vec::with_capacity(tables.len());
+        let mut frozen = match memtables {
+            SnapshotMemtables::Flushed if self.tablets.held_secs().is_some() => {
+                self.freeze_together(tables.iter().map(|(store, _)| *store))
+            }
+            SnapshotMemtables::Flushed | SnapshotMemtables::LeftOut => BTreeMap::new(),
+        };
         for (store, tag) in tables {
             made.push(self.begin_snapshot(store, tag, created_millis, ttl_secs));
+            let frozen = frozen.remove(&store.id);
             let result = made
                 .last_mut()
-                .map_or(Ok(()), |making| self.make(store, making, memtables));
+                .map_or(Ok(()), |making| self.make(store, making, memtables, frozen));
             if let Err(error) = result {
                 made.iter().for_each(|making| self.unmake(making));
                 return Err(error);
@@ -141,8 +149,14 @@ impl Shared {
         self.snapshots.expires(0);
     }
 
-    fn make(&self, store: &Arc<TableStore>, making: &mut Making, memtables: SnapshotMemtables) -> Result<()> {
-        let sets = self.sets_of(store, memtables)?;
+    fn make(
+        &self,
+        store: &Arc<TableStore>,
+        making: &mut Making,
+        memtables: SnapshotMemtables,
+        frozen: Option<FrozenTable<'_>>,
+    ) -> Result<()> {
+        let sets = self.sets_of(store, memtables, frozen)?;
         self.fill(store, making, &sets)
     }
 
@@ -201,17 +215,32 @@ impl Shared {
     }
 
     /// The SSTables of a table and of its hidden tables at one moment.
-    fn sets_of(&self, store: &Arc<TableStore>, memtables: SnapshotMemtables) -> Result<Vec<SSTableSet>> {
-        // While this is held, no other flush adds an SSTable, neither to the table nor to the hidden tables of its indexes.
-        let _turn = store.maintenance.flush();
+    fn sets_of(
+        &self,
+        store: &Arc<TableStore>,
+        memtables: SnapshotMemtables,
+        frozen: Option<FrozenTable<'_>>,
+    ) -> Result<Vec<SSTableSet>> {
+        // While the turn is held, no other flush adds an SSTable, neither to the table nor to the hidden tables of its indexes.
+        let (_turn, frozen) = match frozen {
+            Some(frozen) => (frozen.turn, Some(frozen.memtables)),
+            None => (store.maintenance.flush(), None),
+        };
         if store.is_dropped.load(Ordering::Acquire) {
             return Err(Error::Refused(format!(
                 "table {} was dropped",
                 store.schema().name
             )));
         }
-        if memtables == SnapshotMemtables::Flushed {
-            self.flush_in_turn(store, || self.barrier(), Haste::Now)?;
+        match (memtables, frozen) {
+            (SnapshotMemtables::LeftOut, _) => {}
+            (SnapshotMemtables::Flushed, None) => {
+                self.flush_in_turn(store, || self.barrier(), Haste::Now)?;
+            }
+            (SnapshotMemtables::Flushed, Some(frozen)) => {
+                let is_frozen = |next: &Arc<Frozen>| frozen.iter().any(|frozen| Arc::ptr_eq(frozen, next));
+                self.flush_frozen_while(store, is_frozen, Haste::Now)?;
+            }
         }
         self.sets_now(store)
     }

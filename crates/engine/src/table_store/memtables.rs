@@ -37,10 +37,14 @@ impl TableStore {
 
     /// Freezes the active memtable, unless it is empty.
     pub(crate) fn freeze(&self, env: &dyn Env, barrier: impl FnOnce() -> Position) {
-        let mut active = self.active.write();
+        self.freeze_held(env, &mut self.active.write(), barrier);
+    }
+
+    /// Like [`Self::freeze`]. Requires: `active` is this table's and held exclusively.
+    pub(crate) fn freeze_held(&self, env: &dyn Env, active: &mut Active, barrier: impl FnOnce() -> Position) {
         self.is_flush_asked.store(false, Ordering::Release);
         if !active.is_empty() {
-            self.freeze_locked(env, &mut active, barrier());
+            self.freeze_locked(env, active, barrier());
         }
     }
 

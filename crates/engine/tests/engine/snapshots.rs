@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
 
 use ilion_engine::{
     Engine, EngineOptions, Error, ImportSource, SnapshotChoice, SnapshotFacts, SnapshotMemtables,
-    SnapshotOrder,
+    SnapshotOrder, TabletPosition,
 };
 use ilion_env::{CrashRule, Env, MemEnv, Moment, Seeded};
 use ilion_schema::{PropertyValue, SchemaChange, TableAlteration};
@@ -77,6 +79,76 @@ fn restored(env: &MemEnv, directory: &Path) -> Contents {
         .unwrap();
     assert_eq!(report.refused, []);
     store.contents()
+}
+
+/// Applies records of a cluster, each with a row of the tables `t` and `u`, until it is dropped.
+struct Applying {
+    is_ended: Arc<AtomicBool>,
+    applied: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Applying {
+    fn begin(store: &Arc<Store>) -> Self {
+        let (is_ended, applied) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (store, ended, count) = (store.clone(), is_ended.clone(), applied.clone());
+        let thread = std::thread::spawn(move || {
+            let tables = ["t", "u"].map(|name| store.table_named(name));
+            while !ended.load(Relaxed) {
+                let offset = count.load(Relaxed);
+                let number = offset as i32;
+                let mutations = tables.each_ref().map(|table| put(table, "k", number, "v", 1));
+                let position = TabletPosition { tablet: 0, offset };
+                store.engine.apply_at(position, &mutations).unwrap();
+                count.store(offset + 1, Relaxed);
+            }
+        });
+        Self {
+            is_ended,
+            applied,
+            thread: Some(thread),
+        }
+    }
+
+    fn wait_for(&self, records: u64) {
+        while self.applied.load(Relaxed) < records {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Applying {
+    fn drop(&mut self) {
+        self.is_ended.store(true, Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+#[test]
+fn on_a_node_of_a_cluster_the_snapshots_of_several_tables_are_of_one_moment() {
+    let store = new_store(1, small_options());
+    store.add_table("u");
+    store.engine.hold_purge(0);
+    let store = Arc::new(store);
+    let applying = Applying::begin(&store);
+    for round in 0..3 {
+        let acknowledged = applying.applied.load(Relaxed) + 100;
+        applying.wait_for(acknowledged);
+        let tag = format!("round-{round}");
+        let order = SnapshotOrder {
+            tag: tag.clone(),
+            tables: ["t", "u"].map(|name| store.table_named(name).id).to_vec(),
+            ..SnapshotOrder::default()
+        };
+        store.engine.snapshot(&order).unwrap();
+        let all = store.engine.snapshots().unwrap();
+        let of_round = all.iter().filter(|facts| facts.tag == tag);
+        let rows: Vec<usize> = of_round
+            .map(|facts| restored(&store.env, &facts.directory)["k"].len())
+            .collect();
+        assert!(rows[0] as u64 >= acknowledged, "{rows:?} of {acknowledged}");
+        assert_eq!(rows, [rows[0]; 2], "round {round}");
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Reads at QUORUM: the logs know their ends, or a no-op is appended, or the read fails.
 
+use std::time::Duration;
+
 use ilion_query::{Consistency, Error};
 
-use crate::world::{World, run, wait};
+use crate::world::{PATIENCE, World, run, wait};
 
 const TABLETS: u32 = 4;
 const READ: &str = "SELECT n FROM ks.t WHERE k = ?";
@@ -71,4 +73,23 @@ fn a_read_without_a_log_fails_and_the_next_one_succeeds() {
     assert!(matches!(failed, Err(Error::ReadTimeout { .. })), "{failed:?}");
     world.logs.cut_off([]);
     write_and_read(&world, 2);
+}
+
+#[test]
+fn a_member_that_has_caught_up_has_all_acknowledged_writes_on_itself() {
+    let world = world();
+    let [writer, other] = [0, 1].map(|place| world.at(place).unwrap());
+    let insert = "INSERT INTO ks.t (k, n) VALUES (?, ?)";
+    for key in 0..200 {
+        run(&writer.processor, insert, &[key, key], Consistency::QUORUM).unwrap();
+        other.member.catch_up(PATIENCE).unwrap();
+        let own = run(&other.local, READ, &[key], Consistency::ONE).unwrap();
+        assert_eq!(own, [[Some(key)]]);
+    }
+    world.logs.hide_ends(true);
+    world.logs.cut_off([1]);
+    let refused = other.member.catch_up(Duration::from_secs(2)).unwrap_err();
+    assert!(refused.contains("does not reach the log"), "{refused}");
+    world.logs.cut_off([]);
+    other.member.catch_up(PATIENCE).unwrap();
 }

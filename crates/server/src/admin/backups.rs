@@ -15,11 +15,13 @@ use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use ilion_engine::{ArchivedLog, BackupPoint, ImportSource};
+use ilion_engine::{ArchivedLog, BackupPoint, Engine, ImportSource};
+use ilion_schema::TableId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::handling::{Shared, failed, in_thread};
+use super::load_rows::write_directory;
 use super::{Admin, AdminError, Caller};
 use crate::ServerNode;
 use crate::dashboard::{QueryOrder, run};
@@ -155,8 +157,18 @@ pub struct TablePlan {
 }
 
 impl TablePlan {
-    /// Creates the table and adds its rows; `run` executes the statements. If a created table cannot get its rows, it is dropped
-    /// again.
+    /// Imports the SSTables; returns their number.
+    fn import(&self, engine: &Engine, table: TableId) -> Result<usize, AdminError> {
+        let imported = engine.import(table, &self.directory, ImportSource::Moved);
+        let report = imported.map_err(failed)?;
+        match report.refused.first() {
+            None => Ok(report.imported.len()),
+            Some((file, reason)) => Err(AdminError::Failed(format!("{}: {reason}", file.display()))),
+        }
+    }
+
+    /// Creates the table and adds its rows; `run` executes the statements. In a cluster the rows are written to all replicas. If a created table
+    /// cannot get its rows, it is dropped again.
     fn execute(
         &self,
         node: &ServerNode,
@@ -179,14 +191,11 @@ impl TablePlan {
         }
         let table =
             find().ok_or_else(|| AdminError::Failed(format!("table {name} was dropped meanwhile")))?;
-        let imported = engine
-            .import(table, &self.directory, ImportSource::Moved)
-            .map_err(failed);
-        let imported = imported.and_then(|report| match report.refused.first() {
-            None => Ok(report.imported.len()),
-            Some((file, reason)) => Err(AdminError::Failed(format!("{}: {reason}", file.display()))),
-        });
-        match imported {
+        let added = match engine.is_of_cluster() {
+            true => write_directory(node, table, &self.directory),
+            false => self.import(engine, table),
+        };
+        match added {
             Ok(sstables) => {
                 if !existed {
                     self.indexes.iter().try_for_each(|statement| run(statement))?;

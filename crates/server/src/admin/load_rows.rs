@@ -1,10 +1,12 @@
-//! In a cluster: writes the rows of an SSTable that was received to all replicas, through the logs.
+//! In a cluster: writes the rows of SSTables that were received or restored to all replicas, through the logs.
 
 use std::collections::VecDeque;
+use std::path::Path;
 
 use ilion_engine::Load;
 use ilion_query::Awaited;
 use ilion_rows::Mutation;
+use ilion_schema::TableId;
 
 use super::handling::failed;
 use super::{AdminError, FinishedLoad};
@@ -15,20 +17,41 @@ const WRITES_MAX: usize = 32;
 /// How often a write is tried. A write that is applied twice changes nothing.
 const TRIES: u32 = 10;
 
-/// Writes the rows.
+/// Writes the rows of an SSTable that was received.
 ///
 /// # Errors
 /// The SSTable is damaged or does not fit the table; a row cannot be written. Then a part of the rows may be written.
-pub(super) fn write_rows(node: &ServerNode, load: &Load) -> Result<FinishedLoad, AdminError> {
+pub(super) fn write_load(node: &ServerNode, load: &Load) -> Result<FinishedLoad, AdminError> {
+    write_rows(node, |take| node.engine().read_load(load, take))?;
+    Ok(FinishedLoad::default())
+}
+
+/// Writes the rows of all SSTables of a directory; returns the number of SSTables.
+///
+/// # Errors
+/// As those of [`write_load`]. If an SSTable is damaged or does not fit the table, no row is written.
+pub(super) fn write_directory(
+    node: &ServerNode,
+    table: TableId,
+    directory: &Path,
+) -> Result<usize, AdminError> {
+    write_rows(node, |take| node.engine().read_directory(table, directory, take))
+}
+
+type Take<'t> = &'t mut dyn FnMut(Vec<Mutation>) -> ilion_engine::Result<()>;
+
+/// Writes the rows that `read` passes on.
+fn write_rows<T>(
+    node: &ServerNode,
+    read: impl FnOnce(Take<'_>) -> ilion_engine::Result<T>,
+) -> Result<T, AdminError> {
     let mut writes = Writes {
         node,
         under_way: VecDeque::new(),
     };
-    let read = node
-        .engine()
-        .read_load(load, &mut |mutations| writes.add(mutations));
-    read.and_then(|()| writes.wait_for_all()).map_err(failed)?;
-    Ok(FinishedLoad::default())
+    let read = read(&mut |mutations| writes.add(mutations));
+    read.and_then(|read| writes.wait_for_all().map(|()| read))
+        .map_err(failed)
 }
 
 struct Writes<'n> {

@@ -25,7 +25,7 @@ use super::cluster_metrics::ClusterMetrics;
 use super::consumers_report;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
-use super::load_rows::write_rows;
+use super::load_rows::write_load;
 use super::loads::Loads;
 use super::node::replication;
 use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
@@ -206,6 +206,12 @@ impl EngineAdmin {
             stopping: Some(Box::new(stopping)),
             ..self
         }
+    }
+
+    /// In a cluster: waits until this node has applied what was acknowledged before. `otherwise` is what would happen if it had not.
+    fn catch_up(&self, otherwise: &str) -> Result<(), AdminError> {
+        let caught_up = self.cluster.as_ref().map_or(Ok(()), |probe| probe.catch_up());
+        caught_up.map_err(|reason| AdminError::Refused(format!("{otherwise}: {reason}")))
     }
 
     /// The reports of the members that are up.
@@ -507,6 +513,9 @@ impl Admin for EngineAdmin {
     }
 
     fn snapshot(&self, order: &SnapshotOrder) -> Result<u64, AdminError> {
+        if !order.skip_flush {
+            self.catch_up("a snapshot would miss acknowledged writes (--skip-flush takes what is on disk)")?;
+        }
         order.take(self.engine())
     }
 
@@ -733,6 +742,9 @@ impl Admin for EngineAdmin {
     }
 
     fn backups(&self, order: &BackupsOrder) -> Result<serde_json::Value, AdminError> {
+        if *order == BackupsOrder::Begin {
+            self.catch_up("a backup would miss acknowledged writes")?;
+        }
         super::backups::execute(&self.node, order, &|cql| {
             let order = QueryOrder {
                 cql: cql.to_owned(),
@@ -816,7 +828,7 @@ impl Admin for EngineAdmin {
 
     fn finish_load(&self, load: &str) -> Result<FinishedLoad, AdminError> {
         match self.engine().is_of_cluster() {
-            true => self.loads.finish_by(load, |load| write_rows(&self.node, load)),
+            true => self.loads.finish_by(load, |load| write_load(&self.node, load)),
             false => self.loads.finish(self.engine(), load),
         }
     }
