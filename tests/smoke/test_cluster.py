@@ -647,6 +647,59 @@ def test_sstables_are_loaded_into_a_cluster_and_out_of_it(members, tmp_path):
     assert alone.stop() == 0
 
 
+def changes(node, table):
+    """All changes of a table that a node has captured."""
+    command = [node.binary, "cdc", "tail", table, "--from", "earliest", "--once", "--admin-port", str(node.admin_port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("members", [["cdc_enabled=true", "commitlog_segment_size=1MiB"]], indirect=True)
+def test_every_node_has_the_changes_of_its_tables_for_consumers(members):
+    broker, nodes = members
+    cluster, session = nodes[0].connect()
+    create(session)
+    session.execute("ALTER TABLE ks.rows WITH cdc = true")
+    load = Load(nodes)
+    load.grow(200)
+    nodes[1].kill()
+    load.grow(100)
+    nodes[2].flush("ks")
+    nodes[2].kill()
+    nodes[1].start()
+    nodes[2].start()
+    load.grow(100)
+    broker.kill()
+    broker.start()
+    load.grow(100)
+    load.end()
+    applied = session.execute("UPDATE ks.rows SET v = 'y' WHERE k = 0 AND c = 1 IF v = 'x'").one()
+    assert applied.applied
+    session.execute("BEGIN BATCH DELETE FROM ks.rows WHERE k = 0 AND c = 1; INSERT INTO ks.rows (k, c) VALUES (99, 1); APPLY BATCH")
+    session.execute("TRUNCATE ks.rows")
+    session.execute("INSERT INTO ks.rows (k, c, v) VALUES (100, 1, 'z')")
+    cluster.shutdown()
+    seen = []
+    for node in nodes:
+        found = changes(node, "ks.rows")
+        assert {change["source"].get("cluster_position") for change in found if change["op"] == "t"} == {None}
+        by_place = {}
+        for change in found:
+            if change["op"] == "t":
+                continue
+            source = change["source"]
+            tablet, offset = map(int, source["cluster_position"].split(":"))
+            by_place.setdefault((tablet, offset, source["event"]), (change["op"], change["after"]))
+        values = [(op, *(after[name]["value"] for name in ("k", "c"))) for op, after in by_place.values()]
+        inserted = {(k, c) for op, k, c in values if op == "i"}
+        assert load.acknowledged | {(99, 1), (100, 1)} <= inserted
+        assert ("u", 0, 1) in values and ("d", 0, 1) in values
+        assert found[-1]["after"]["k"]["value"] == 100 and found[-2]["op"] == "t"
+        seen.append(by_place)
+    assert seen[0] == seen[1] == seen[2]
+
+
 def backup(node, verb, *arguments):
     """Runs `ilion backup` on the machine of a node; returns its report."""
     command = [node.binary, "backup", verb, *arguments, "--json", "--admin-port", str(node.admin_port)]

@@ -3,9 +3,10 @@
 //! Each change can be applied by itself: data that an earlier change of the same record deletes is not in a later one, since
 //! deletions cover only what has their timestamp or an older one, and come first.
 
+use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::Buf;
 use ilion_commitlog::{Kind, Position, Record};
 use ilion_rows::{Decoded, DecoratedKey, DeletionTime, Mutation, MutationReader, RangeTombstone, Row};
 use ilion_schema::{TableId, TableSchema};
@@ -22,12 +23,29 @@ pub struct Change {
     pub resume: Position,
     /// When it was logged.
     pub logged_micros: i64,
+    /// Where its record is in the logs of the cluster; `None` on a single node.
+    pub shared: Option<SharedPosition>,
     /// The table as it is now.
     pub table: Arc<TableSchema>,
     /// The partition; `None` if TRUNCATE removed all partitions.
     pub key: Option<DecoratedKey>,
     /// What changed.
     pub changed: Changed,
+}
+
+/// Where a record is in the logs of a cluster: the same for all replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedPosition {
+    /// The tablet (a slice of the token ring) whose log it is.
+    pub tablet: u32,
+    /// Its offset in that log.
+    pub offset: u64,
+}
+
+impl fmt::Display for SharedPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.tablet, self.offset)
+    }
 }
 
 /// What changed.
@@ -75,22 +93,32 @@ pub fn changes_of(
         expected,
     };
     let mut found: Vec<(Option<DecoratedKey>, Changed)> = Vec::new();
+    let mut shared = None;
+    let mut body = record.body.clone();
+    if record.kind == Kind::Applied {
+        let offset = body.try_get_u64();
+        shared = Some(SharedPosition {
+            tablet: record.tablet,
+            offset: offset.map_err(|_| broken(0, "an offset"))?,
+        });
+    }
     match record.kind {
-        // Batches over several tablets are records of a cluster, whose changes are not captured.
+        // Records of shared logs; their changes are in copies, which are `Kind::Applied`.
         Kind::Noop | Kind::Schema | Kind::LoggedBatch | Kind::BatchesDone => {}
         Kind::Truncate => {
-            let id = record.body.first_chunk::<16>();
+            let id = body.first_chunk::<16>();
             let id = id.ok_or_else(|| broken(0, "the id of a table"))?;
             if TableId(Uuid::from_bytes(*id)) == table.id {
                 found.push((None, Changed::Table));
             }
         }
-        Kind::Mutation | Kind::Cas | Kind::Counter | Kind::Batch => {
-            let mut reader = MutationReader::new(Bytes::clone(&record.body));
+        Kind::Mutation | Kind::Cas | Kind::Counter | Kind::Batch | Kind::Applied => {
+            let start = record.body.len() - body.len();
+            let mut reader = MutationReader::new(body);
             let resolve = |id: TableId| (id == table.id).then(|| Arc::clone(table));
             loop {
                 let read = reader.next_mutation(&resolve);
-                match read.map_err(|error| broken(error.offset, error.expected))? {
+                match read.map_err(|error| broken(start + error.offset, error.expected))? {
                     None => break,
                     Some(Decoded::NoSuchTable(_)) => {}
                     Some(Decoded::Mutation(mutation)) => split(mutation, &mut found),
@@ -104,6 +132,7 @@ pub fn changes_of(
         number,
         resume: if number as usize == last { next } else { position },
         logged_micros: record.time_micros,
+        shared,
         table: Arc::clone(table),
         key,
         changed,

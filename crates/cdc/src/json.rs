@@ -3,13 +3,13 @@
 //! ```text
 //! change := {"op", "ts_ms", "source", "after"}
 //! op     := "i" (INSERT), "u" (UPDATE), "d" (a row or partition is deleted), "r" (a range is deleted), "t" (TRUNCATE)
-//! source := {"version", "connector", "keyspace", "table", "position", "event", "resume"}
+//! source := {"version", "connector", "keyspace", "table", "position", "event", "resume", "cluster_position"?}
 //! after  := null (TRUNCATE) | {"_row"?, "_range_start"?, "_range_end"?, name: column*}
 //! column := {"value", "deletion_ts", "set": true, "ts_us"?, "ttl"?}
 //! ```
 //! As there, `before` is absent, columns that were not written are absent, and columns of the key have `set` and no time. `deletion_ts`
 //! is the local time of a deletion, or when the column expires, in microseconds. Ilion's own: `ts_us` (the timestamp that decides who
-//! wins) and `ttl` of each column, `_row` (the same of the row itself), `position`, `event` and `resume`.
+//! wins) and `ttl` of each column, `_row` (the same of the row itself), `position`, `event`, `resume` and `cluster_position`.
 //!
 //! The value of a column of several cells is an array of its elements that were written or deleted, each a column with its `key`: the
 //! UUID of the place in a list, the element of a set, the key of a map, the name of a field. Its own `deletion_ts` and `ts_us` are
@@ -56,8 +56,12 @@ pub fn print_json(change: &Change, out: &mut String) -> Result<(), String> {
     } = change;
     put(
         out,
-        format_args!(",\"position\":\"{position}\",\"event\":{number},\"resume\":\"{resume}\"}},\"after\":"),
+        format_args!(",\"position\":\"{position}\",\"event\":{number},\"resume\":\"{resume}\""),
     );
+    if let Some(shared) = &change.shared {
+        put(out, format_args!(",\"cluster_position\":\"{shared}\""));
+    }
+    out.push_str("},\"after\":");
     let Some(key) = &change.key else {
         out.push_str("null}");
         return Ok(());

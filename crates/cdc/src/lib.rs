@@ -19,6 +19,6 @@ mod json;
 mod place;
 
 pub use avro::{AvroFile, AvroTable};
-pub use change::{Change, Changed, Error, changes_of};
+pub use change::{Change, Changed, Error, SharedPosition, changes_of};
 pub use json::{print_json, print_key};
 pub use place::Place;

@@ -39,10 +39,13 @@ pub enum Kind {
     LoggedBatch = 8,
     /// All parts of logged batches of this log are in the logs of their tablets.
     BatchesDone = 9,
+    /// In the local log of a node of a cluster: what a record of a shared log has changed in tables with change data capture, for consumers.
+    /// A replay passes over it. Body: the offset of that record (8 bytes), then its mutations of these tables.
+    Applied = 10,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Mutation,
         Self::Cas,
         Self::Counter,
@@ -52,6 +55,7 @@ impl Kind {
         Self::Schema,
         Self::LoggedBatch,
         Self::BatchesDone,
+        Self::Applied,
     ];
 
     /// True if a record of this kind is only right if every record before it is applied.

@@ -235,6 +235,16 @@ impl CommitLog {
         self.shared.wait_synced(&mut state, end)
     }
 
+    /// Requests a sync for a record that nobody waits for. Does not wait.
+    pub fn sync_soon(&self) {
+        let mut state = self.shared.state.lock();
+        // In this mode, the next sync comes by itself.
+        if !matches!(self.shared.options.mode, Mode::Periodic { .. }) && !state.is_sync_wanted {
+            state.is_sync_wanted = true;
+            self.shared.sync_due.notify_one();
+        }
+    }
+
     /// Writes and syncs everything up to a record, whatever the mode.
     pub fn sync_upto(&self, position: Position) -> Result<()> {
         self.shared

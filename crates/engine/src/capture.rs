@@ -1,18 +1,79 @@
 //! Change data capture: writes to tables with `cdc = true` are marked in the log, which keeps their segments for consumers.
+//!
+//! Records of a cluster are in shared logs. A node copies what they change in such tables to its local log, where consumers read it. A
+//! replay passes over the copies: a record that was not flushed before a crash is read again from its own log, and is then copied again.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ilion_commitlog::{Capture, CaptureStats, Changes, Error as LogError, Position, SegmentId};
+use ilion_commitlog::{
+    Capture, CaptureStats, Changes, Envelope, Error as LogError, Kind, Position, SegmentId,
+};
+use ilion_rows::{Mutation, encode_mutation};
 
 use crate::shared::Shared;
+use crate::table_store::TableStore;
+use crate::tablet_ends::TabletPosition;
 use crate::{Engine, Error, Result};
 
 impl Shared {
-    /// Refuses a write to a table with change data capture while the space for changes is used up.
-    pub(crate) fn admit_captured(&self, keyspace: &str) -> Result<()> {
+    /// Whether mutations change a table with change data capture.
+    ///
+    /// # Errors
+    /// They do, and the space for changes is used up.
+    pub(crate) fn admit_captured(&self, mutations: &[Mutation], stores: &[Arc<TableStore>]) -> Result<bool> {
+        let mut all = mutations.iter().zip(stores);
+        let Some((captured, _)) = all.find(|(_, store)| store.is_captured.load(Ordering::Relaxed)) else {
+            return Ok(false);
+        };
         let admitted = self.log()?.admit_captured();
-        admitted.map_err(|error| self.capture_error(error, keyspace))
+        admitted.map_err(|error| self.capture_error(error, &captured.table.keyspace))?;
+        Ok(true)
+    }
+
+    /// Copies what a record of a shared log changes in tables with change data capture to the local log, except in tables that have the record
+    /// on disk. Requires: `active` of the tables is held.
+    pub(crate) fn copy_captured(
+        &self,
+        position: TabletPosition,
+        mutations: &[Mutation],
+        stores: &[Arc<TableStore>],
+    ) -> Result<()> {
+        let is_captured = |store: &TableStore| store.is_captured.load(Ordering::Relaxed);
+        let mut captured = mutations
+            .iter()
+            .zip(stores)
+            .filter(|(_, store)| is_captured(store) && !store.has_on_disk(position, self.id))
+            .map(|(mutation, _)| mutation)
+            .peekable();
+        let Some(first) = captured.peek() else {
+            return Ok(());
+        };
+        let keyspace = &first.table.keyspace;
+        let mut body = position.offset.to_be_bytes().to_vec();
+        captured.for_each(|mutation| encode_mutation(mutation, &mut body));
+        let log = self.log()?;
+        let appended = log.append(&Envelope {
+            kind: Kind::Applied,
+            tablet: position.tablet,
+            schema_epoch: self.schema.load().epoch,
+            time_micros: self.log_time_micros(),
+            is_captured: true,
+            ..Envelope::mutation(&body)
+        });
+        appended.map_err(|error| self.capture_error(error, keyspace))?;
+        log.sync_soon();
+        Ok(())
+    }
+
+    /// Syncs the copies of the records that a flush is about to put on disk: they are not read again afterwards.
+    pub(crate) fn sync_copies(&self, store: &TableStore) -> Result<()> {
+        match self.tablets.is_used() && store.is_captured.load(Ordering::Relaxed) {
+            true => Ok(self.log()?.sync()?),
+            false => Ok(()),
+        }
     }
 
     /// The error of the log, as a writer to this keyspace gets it.

@@ -182,7 +182,9 @@ impl Shared {
             .and_then(|()| self.write_frozen(&descriptor, frozen, &indexes, &older, pace));
         let _files = store.maintenance.files();
         let opened = match written {
-            Ok(true) => self.open_flushed(store, frozen, &descriptor, &indexes).map(Some),
+            Ok(true) => self
+                .sync_copies(store)
+                .and_then(|()| self.open_flushed(store, frozen, &descriptor, &indexes).map(Some)),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };

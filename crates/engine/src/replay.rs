@@ -136,7 +136,7 @@ impl Replay<'_> {
     /// Receives a record.
     pub(crate) fn receive(&mut self, position: Position, envelope: &Envelope<'_>) -> Result<()> {
         match envelope.kind {
-            Kind::Noop => {}
+            Kind::Noop | Kind::Applied => {}
             Kind::Schema => self.take_schema(position, Bytes::copy_from_slice(envelope.body))?,
             _ if self.is_schema_old => self.hold(position, envelope)?,
             kind => self.take(position, kind, envelope.body)?,

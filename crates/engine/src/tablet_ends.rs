@@ -56,13 +56,18 @@ impl Tablets {
         *known = end.max(*known);
     }
 
+    /// Whether records of tablets were applied.
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn end_of(&self, tablet: u32) -> u64 {
         self.ends.read().get(&tablet).copied().unwrap_or(0)
     }
 
     /// The current ends of all tablets.
     pub(crate) fn ends(&self) -> TabletEnds {
-        match self.is_used.load(Ordering::Relaxed) {
+        match self.is_used() {
             true => self
                 .ends
                 .read()

@@ -71,8 +71,8 @@ impl Engine {
     /// does with stored rows. So an acknowledged record is applied by all replicas, and as a whole.
     ///
     /// # Errors
-    /// [`Error::Stalled`]: memory is used up for now. [`Error::Refused`]: [`Self::check_loggable`] refuses the mutations, whatever the
-    /// indexes. Any other: this node cannot apply the record.
+    /// [`Error::Stalled`], [`Error::CaptureFull`]: memory, or the space for captured changes, is used up for now. [`Error::Refused`]:
+    /// [`Self::check_loggable`] refuses the mutations, whatever the indexes. Any other: this node cannot apply the record.
     pub fn apply_at(&self, position: TabletPosition, mutations: &[Mutation]) -> Result<()> {
         if position.tablet >= TABLETS_MAX {
             let tablet = position.tablet;
@@ -85,6 +85,8 @@ impl Engine {
         check_storable_everywhere(mutations)?;
         let stores = shared.stores_to_apply(mutations)?;
         let locked = Locked::acquire(&stores);
+        // May fail, so it comes first.
+        shared.copy_captured(position, mutations, &stores)?;
         for (mutation, store) in mutations.iter().zip(&stores) {
             if store.has_on_disk(position, shared.id) {
                 continue;
@@ -100,10 +102,12 @@ impl Engine {
     /// Checks mutations of tables of a cluster before they are logged. [`Self::apply_at`] will apply what passes here, on all replicas.
     ///
     /// # Errors
-    /// [`Error::Refused`]: the tables or their indexes cannot store the mutations. Any other: this node takes no writes now.
+    /// [`Error::Refused`]: the tables or their indexes cannot store the mutations. [`Error::CaptureFull`]: this node has no space for captured
+    /// changes. Any other: this node takes no writes now.
     pub fn check_loggable(&self, mutations: &[Mutation]) -> Result<()> {
         check_storable_everywhere(mutations)?;
-        self.shared.stores_to_write(mutations).map(drop)
+        let stores = self.shared.stores_to_write(mutations)?;
+        self.shared.admit_captured(mutations, &stores).map(drop)
     }
 
     /// True if a table had a record on disk when this process began. False for a table that does not exist.
@@ -162,7 +166,7 @@ impl Shared {
 
 impl TableStore {
     /// True if an SSTable that existed before this process wrote its first one has the record.
-    fn has_on_disk(&self, position: TabletPosition, id: Uuid) -> bool {
+    pub(crate) fn has_on_disk(&self, position: TabletPosition, id: Uuid) -> bool {
         let is_below = |ends: &BTreeMap<u32, u64>| {
             ends.get(&position.tablet)
                 .is_some_and(|end| position.offset < *end)

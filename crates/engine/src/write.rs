@@ -110,12 +110,7 @@ impl Shared {
     pub(crate) fn write(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
         let stores = self.stores_to_write(mutations)?;
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
-        let captured = stores
-            .iter()
-            .position(|store| store.is_captured.load(Ordering::Relaxed));
-        if let Some(index) = captured {
-            self.admit_captured(&mutations[index].table.keyspace)?;
-        }
+        let is_captured = self.admit_captured(mutations, &stores)?;
         BUFFER.with_borrow_mut(|buffer| {
             buffer.clear();
             let mut large = None;
@@ -130,7 +125,7 @@ impl Shared {
                 }
             }
             self.check_record_size(buffer.len())?;
-            let written = self.append_and_apply(kind, mutations, &stores, buffer, captured.is_some());
+            let written = self.append_and_apply(kind, mutations, &stores, buffer, is_captured);
             if buffer.capacity() > BUFFER_BYTES_KEPT {
                 *buffer = Vec::new();
             }

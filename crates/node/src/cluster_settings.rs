@@ -15,11 +15,6 @@ pub fn refused_in_a_cluster(settings: &Settings) -> Result<(), String> {
             "the ring of a cluster is cut into slices of its tokens",
         ),
         (
-            settings.cdc_enabled,
-            "cdc_enabled: false",
-            "changes are captured from a local commit log",
-        ),
-        (
             settings.commitlog_archive_directory.is_some(),
             "commitlog_archive_directory: auto",
             "it archives a local commit log",
@@ -107,7 +102,6 @@ mod tests {
                 "Murmur3Partitioner",
             ),
             ("partitioner: RandomPartitioner", "Murmur3Partitioner"),
-            ("cdc_enabled: true", "cdc_enabled: false"),
             (
                 "commitlog_archive_directory: /a",
                 "commitlog_archive_directory: auto",

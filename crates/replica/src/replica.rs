@@ -500,7 +500,7 @@ impl Replica {
                 Ok(Applied::Executed(Err(Error::Overtaken)))
             }
             Kind::Cas | Kind::Counter => self.execute(position, time_micros, record),
-            Kind::Truncate | Kind::Schema => Err(NotApplied::Halted(format!(
+            Kind::Truncate | Kind::Schema | Kind::Applied => Err(NotApplied::Halted(format!(
                 "the record at {} has a command that does not belong into the log of a tablet; a newer Ilion may have \
                  written it: upgrade this node",
                 position.offset

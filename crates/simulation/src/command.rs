@@ -91,7 +91,7 @@ impl Command {
             Kind::Counter => Self::Add(input.u64()?, input.i64()?),
             Kind::Batch => Self::Batch([input.u64()?, input.u64()?], input.u64()?),
             Kind::Noop => Self::Barrier,
-            Kind::Truncate | Kind::Schema | Kind::LoggedBatch | Kind::BatchesDone => {
+            Kind::Truncate | Kind::Schema | Kind::LoggedBatch | Kind::BatchesDone | Kind::Applied => {
                 return Err(input.error("a kind of the toy"));
             }
         })

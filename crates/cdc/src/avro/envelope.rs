@@ -28,6 +28,12 @@ pub(super) fn of_change(change: &Change, fields: &[String]) -> Result<Avro, Stri
         ("position", text(&change.position.to_string())),
         ("event", Avro::Int(number)),
         ("resume", text(&change.resume.to_string())),
+        (
+            "cluster_position",
+            change
+                .shared
+                .map_or_else(none, |shared| some(text(&shared.to_string()))),
+        ),
     ]);
     let after = match &change.key {
         Some(key) => some(after(change, key, fields)?),

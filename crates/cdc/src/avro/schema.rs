@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Envelope := op: string, ts_ms: long, source: Source, after: After?          (T? is a union of null and T)
-//! Source   := version, connector, keyspace, table, position: string, event: int, resume: string
+//! Source   := version, connector, keyspace, table, position: string, event: int, resume: string, cluster_position: string?
 //! After    := _row: Row?, _range_start: Range?, _range_end: Range?, one cell? for each column
 //! Row      := ts_us: long, deletion_ts: long?, ttl: int?
 //! Range    := method: string, values: Bounds, which has one value for each clustering column
@@ -38,6 +38,7 @@ pub(super) fn envelope(table: &TableSchema, fields: &[String]) -> Json {
     let mut source: Vec<Json> = source.iter().map(|name| named(name, "string")).collect();
     source.push(named("event", "int"));
     source.push(named("resume", "string"));
+    source.push(optional("cluster_position", json!("string"), None));
     let fields = [
         named("op", "string"),
         named("ts_ms", "long"),

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use ilion_engine::{CompactionRequest, EngineOptions, MajorOutput, TabletPosition};
+use ilion_commitlog::{Capture, Position, SegmentId, WhenFull};
+use ilion_engine::{CompactionRequest, EngineOptions, Error, MajorOutput, TabletPosition};
 use ilion_env::{CrashRule, Env as _, Seeded};
 use ilion_rows::{Cell, ClusteringFilter, Cursor as _, Data, Liveness, Unfiltered};
-use ilion_schema::TableId;
+use ilion_schema::{SchemaChange, TableAlteration, TableId};
 
 use crate::model::strategy;
 use crate::stepped::stepped;
@@ -126,12 +127,62 @@ pub(crate) fn flush_one(random: &mut Seeded, store: &Store) {
     store.engine.flush(id).unwrap();
 }
 
+/// The table `t` gets change data capture.
+fn capture_t() -> SchemaChange {
+    SchemaChange::AlterTable {
+        keyspace: "ks".to_owned(),
+        table: "t".to_owned(),
+        if_exists: false,
+        alteration: TableAlteration::Options([("cdc", "true")].into_iter().collect()),
+    }
+}
+
+fn capture(bytes_max: u64) -> Capture {
+    Capture {
+        dir: "/ilion/cdc".into(),
+        bytes_max,
+        when_full: WhenFull::Block,
+        check_interval_millis: 250,
+    }
+}
+
+/// Options that capture changes.
+fn capturing(random: &mut Seeded) -> EngineOptions {
+    let mut options = stepped(random);
+    options.commit_log.capture = Some(capture(1 << 40));
+    options
+}
+
+/// Checks that consumers find each record that changes the table `t` up to the end of each log, and that a record which comes for the first
+/// time comes after those before it.
+fn check_captured(seed: u64, store: &Store, logs: &[Log]) {
+    store.engine.sync_log().unwrap();
+    let changes = store.engine.changes(Position::START).unwrap();
+    let mut found: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for change in changes {
+        let (_, record, _) = change.unwrap();
+        let offset = u64::from_be_bytes(*record.body.first_chunk().unwrap());
+        let of_tablet = found.entry(record.tablet).or_default();
+        if !of_tablet.contains(&offset) {
+            of_tablet.push(offset);
+        }
+    }
+    for (tablet, log) in (0..).zip(logs) {
+        let end = store.engine.tablet_end(tablet);
+        let changing = log.range(..end).filter(|(_, record)| record.tables.contains(&0));
+        let wanted: Vec<u64> = changing.map(|(offset, _)| *offset).collect();
+        let found = found.remove(&tablet).unwrap_or_default();
+        assert_eq!(found, wanted, "seed {seed}: tablet {tablet}");
+    }
+}
+
 fn life(seed: u64) -> u32 {
     let random = &mut Seeded::new(seed);
-    let mut store = new_store(seed, stepped(random));
+    let mut store = new_store(seed, capturing(random));
     store.add_table("u");
     store.add_table("v");
     store.alter(&strategy(random));
+    store.alter(&capture_t());
     let mut logs = vec![Log::new(); TABLETS as usize];
     // What a replica has on disk beside its engine.
     let mut saved = [0; TABLETS as usize];
@@ -154,7 +205,7 @@ fn life(seed: u64) -> u32 {
                     false => CrashRule::Seeded(random.next_u64()),
                 });
                 drop(store);
-                store = open(&after, stepped(random)).unwrap();
+                store = open(&after, capturing(random)).unwrap();
                 for (tablet, end) in (0..).zip(saved) {
                     assert_eq!(
                         store.engine.tablet_end(tablet),
@@ -191,6 +242,7 @@ fn life(seed: u64) -> u32 {
         while apply_next(&store, &logs, tablet) {}
     }
     check(seed, &store, &logs);
+    check_captured(seed, &store, &logs);
     again
 }
 
@@ -283,4 +335,35 @@ fn compactions_keep_what_a_record_that_is_read_again_would_find() {
     store.engine.hold_purge(now_secs + 20);
     compact().unwrap();
     assert_eq!(stored_value(&store), "");
+}
+
+#[test]
+fn records_wait_while_the_space_for_captured_changes_is_used_up() {
+    let mut options = small_options();
+    options.commit_log.segment_bytes = 64 << 10;
+    options.commit_log.capture = Some(capture(200 << 10));
+    let store = new_store(1, options);
+    store.alter(&capture_t());
+    let table = store.table();
+    let value = "v".repeat(1000);
+    let apply = |offset| {
+        let mutation = put(&table, "k", 1, &value, 1);
+        let position = TabletPosition { tablet: 0, offset };
+        store.engine.apply_at(position, &[mutation])
+    };
+    let full = (0..1000).find_map(|offset| apply(offset).err().map(|error| (offset, error)));
+    let (offset, error) = full.unwrap();
+    assert!(matches!(error, Error::CaptureFull(_)), "{error}");
+    assert_eq!(store.engine.tablet_end(0), offset);
+    let refused = store.engine.check_loggable(&[put(&table, "k", 1, &value, 1)]);
+    assert!(matches!(refused, Err(Error::CaptureFull(_))), "{refused:?}");
+    // All are read: a consumer removes them.
+    store.engine.sync_log().unwrap();
+    while apply(offset).is_err() {
+        // A segment can be removed once the thread of the log has linked it.
+        store.engine.release_changes(SegmentId(u64::MAX)).unwrap();
+        store.env.advance_micros(1_000_000);
+        std::thread::yield_now();
+    }
+    assert_eq!(store.engine.tablet_end(0), offset + 1);
 }

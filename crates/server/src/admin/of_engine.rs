@@ -878,7 +878,11 @@ impl Admin for EngineAdmin {
     }
 
     fn changes(&self, order: &ChangesOrder, caller: &Caller) -> Result<ChangeStream, AdminError> {
-        ChangeStream::open(&self.node, order, reader(caller)?).map_err(AdminError::Refused)
+        let reader = reader(caller)?;
+        if order.once {
+            self.catch_up("the stream would end before changes that were acknowledged")?;
+        }
+        ChangeStream::open(&self.node, order, reader).map_err(AdminError::Refused)
     }
 
     fn commit_changes(&self, order: &CommitOrder, caller: &Caller) -> Result<(), AdminError> {
