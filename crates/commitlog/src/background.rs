@@ -11,6 +11,9 @@ use crate::segment::Segment;
 use crate::state::{Shared, Spare, State};
 use crate::{Error, Mode, Result, SegmentId};
 
+/// Maximum time until records are synced for which nobody waits.
+const UNAWAITED_MAX: Duration = Duration::from_millis(100);
+
 pub(crate) fn spawn(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>> {
     let sync = start(shared, "commitlog-sync", run_sync)?;
     match start(shared, "commitlog-spare", run_spare) {
@@ -80,7 +83,9 @@ pub(crate) fn step(shared: &Shared) -> bool {
         }
         Mode::Batch | Mode::Group { .. } => false,
     };
-    let is_due = state.is_sync_wanted || is_period_over || !state.callbacks.is_empty();
+    let is_requested = state.is_sync_wanted || !state.callbacks.is_empty();
+    let is_planned = state.is_sync_planned && !matches!(shared.options.mode, Mode::Periodic { .. });
+    let is_due = is_requested || is_planned || is_period_over;
     drop(state);
     if is_due {
         // The error reaches the callers that wait for the sync.
@@ -98,15 +103,29 @@ fn wait_until_due(shared: &Shared, state: &mut MutexGuard<'_, State>) {
                 .sync_due
                 .wait_while_for(state, |state| !is_due(state), period);
         }
-        Mode::Batch => shared.sync_due.wait_while(state, |state| !is_due(state)),
+        Mode::Batch => wait_for_request(shared, state, is_due),
         Mode::Group { window_millis } => {
-            shared.sync_due.wait_while(state, |state| !is_due(state));
+            wait_for_request(shared, state, is_due);
             let window = Duration::from_millis(window_millis);
             shared
                 .sync_due
                 .wait_while_for(state, |state| !state.is_closing, window);
         }
     }
+}
+
+/// Returns when a sync is due, or some time after one was planned.
+fn wait_for_request(
+    shared: &Shared,
+    state: &mut MutexGuard<'_, State>,
+    is_due: impl Fn(&State) -> bool + Copy,
+) {
+    shared
+        .sync_due
+        .wait_while(state, |state| !is_due(state) && !state.is_sync_planned);
+    shared
+        .sync_due
+        .wait_while_for(state, |state| !is_due(state), UNAWAITED_MAX);
 }
 
 /// Keeps answering callbacks with the error of a poisoned log, until the log closes.

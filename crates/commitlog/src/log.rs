@@ -235,12 +235,11 @@ impl CommitLog {
         self.shared.wait_synced(&mut state, end)
     }
 
-    /// Requests a sync for a record that nobody waits for. Does not wait.
-    pub fn sync_soon(&self) {
+    /// Plans a sync of records that nobody waits for, within a tenth of a second. Does not wait. When the log is periodic, its next sync comes
+    /// anyway.
+    pub fn sync_later(&self) {
         let mut state = self.shared.state.lock();
-        // In this mode, the next sync comes by itself.
-        if !matches!(self.shared.options.mode, Mode::Periodic { .. }) && !state.is_sync_wanted {
-            state.is_sync_wanted = true;
+        if !std::mem::replace(&mut state.is_sync_planned, true) {
             self.shared.sync_due.notify_one();
         }
     }

@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub is_spare_missing: bool,
     pub next_segment: SegmentId,
     pub is_sync_wanted: bool,
+    /// There are records for whose sync nobody waits: it comes within [`crate::CommitLog::sync_later`].
+    pub is_sync_planned: bool,
     pub last_sync_nanos: u64,
     pub callbacks: Vec<(Position, Callback)>,
     /// The error of the last write of `chunks`: there was no space for them. The next append or sync tries again.
@@ -138,6 +140,7 @@ impl State {
             spare_tries: 0,
             is_spare_missing: false,
             is_sync_wanted: false,
+            is_sync_planned: false,
             last_sync_nanos: now_nanos,
             callbacks: Vec::new(),
             shortage: None,

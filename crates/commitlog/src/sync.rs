@@ -58,7 +58,7 @@ impl Shared {
             });
         }
         let started_nanos = self.env.monotonic_nanos();
-        state.is_sync_wanted = false;
+        (state.is_sync_wanted, state.is_sync_planned) = (false, false);
         let end = state.end_position();
         let all_written = match self.write_up_to(&mut state, end) {
             held @ (Ok(()) | Err(Error::Io(_))) => held,

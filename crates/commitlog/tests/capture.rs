@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ilion_commitlog::{Capture, CommitLog, Envelope, Error, Mode, Options, Position, WhenFull};
 use ilion_env::{CrashRule, MemEnv};
@@ -241,4 +242,20 @@ fn released_segments_make_room_and_who_was_behind_is_told() {
     let left = read(&log, Position::START);
     assert!(left.iter().all(|(_, next)| next.segment >= last.segment));
     assert_eq!(log.release_captured(last.segment).unwrap(), (0, 0));
+}
+
+#[test]
+fn a_planned_sync_comes_although_nobody_waits_for_it() {
+    let log = open(&MemEnv::new(1), 100, WhenFull::Block);
+    for number in 0..3u64 {
+        let body = number.to_be_bytes();
+        let envelope = Envelope {
+            is_captured: true,
+            ..Envelope::mutation(&body)
+        };
+        let position = log.append(&envelope).unwrap();
+        log.sync_later();
+        log.wait_for_changes(position, Duration::from_secs(60));
+        assert!(log.synced() > position);
+    }
 }

@@ -64,7 +64,7 @@ impl Shared {
             ..Envelope::mutation(&body)
         });
         appended.map_err(|error| self.capture_error(error, keyspace))?;
-        log.sync_soon();
+        log.sync_later();
         Ok(())
     }
 

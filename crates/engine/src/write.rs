@@ -25,6 +25,8 @@ use crate::{Engine, EngineOptions, Error, Result};
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 /// A record may have this many mutations of the largest size, since a row and its changes of views are in one record.
 const RECORD_MUTATIONS_MAX: u32 = 16;
+/// Any copy of a record of a shared log fits into the local log: records have at most 16 MiB there, whatever the size of a segment here.
+const COPY_BYTES_MAX: u32 = 64 << 20;
 /// Leaves room for the framing of the log.
 const RECORD_BYTES_MAX: u32 = (1 << 30) - 4096;
 
@@ -359,7 +361,8 @@ impl Shared {
 pub(crate) fn record_bytes_max(options: &EngineOptions) -> u32 {
     let mutation_bytes_max = options.commit_log.segment_bytes / 2;
     let wanted = mutation_bytes_max.saturating_mul(RECORD_MUTATIONS_MAX);
-    wanted.min(RECORD_BYTES_MAX)
+    let copied = options.commit_log.capture.as_ref().map_or(0, |_| COPY_BYTES_MAX);
+    wanted.max(copied).min(RECORD_BYTES_MAX)
 }
 
 /// The mutation without dropped columns: it may have been bound just before a column was dropped.

@@ -367,3 +367,19 @@ fn records_wait_while_the_space_for_captured_changes_is_used_up() {
     }
     assert_eq!(store.engine.tablet_end(0), offset + 1);
 }
+
+#[test]
+fn a_record_that_is_larger_than_segments_of_the_local_log_is_captured() {
+    let mut options = small_options();
+    options.commit_log.segment_bytes = 64 << 10;
+    options.commit_log.capture = Some(capture(1 << 40));
+    let store = new_store(1, options);
+    store.alter(&capture_t());
+    let large = put(&store.table(), "k", 1, &"v".repeat(15 << 20), 1);
+    let position = TabletPosition { tablet: 0, offset: 0 };
+    store.engine.apply_at(position, &[large]).unwrap();
+    store.engine.sync_log().unwrap();
+    let mut changes = store.engine.changes(Position::START).unwrap();
+    let (_, record, _) = changes.next().unwrap().unwrap();
+    assert!(record.body.len() > 15 << 20);
+}
