@@ -700,6 +700,49 @@ def test_every_node_has_the_changes_of_its_tables_for_consumers(members):
     assert seen[0] == seen[1] == seen[2]
 
 
+CDC_WRITE_FAILURE = 0x1600
+
+
+@pytest.mark.parametrize("members", [["cdc_enabled=true", "commitlog_segment_size=1MiB", "cdc_total_space=4MiB"]], indirect=True)
+def test_without_space_for_changes_only_writes_of_captured_tables_fail(members):
+    _, nodes = members
+    cluster, session = nodes[0].connect()
+    create(session)
+    session.execute("CREATE TABLE ks.captured (k int PRIMARY KEY, v text) WITH cdc = true")
+    sessions = [node.connect()[1] for node in nodes]
+
+    def is_refused(session, statement, *values):
+        try:
+            session.execute(statement, values)
+        except ErrorMessage as error:
+            assert error.code == CDC_WRITE_FAILURE, error
+            return True
+        return False
+
+    insert = "INSERT INTO ks.captured (k, v) VALUES (%s, %s)"
+    number = 0
+    while not all([is_refused(one, insert, number, "v" * 50_000) for one in sessions]):
+        number += 1
+        assert number < 500
+    for statement in ("UPDATE ks.captured SET v = '' WHERE k = 0 IF v = ''", "TRUNCATE ks.captured"):
+        assert all(is_refused(one, statement) for one in sessions), statement
+    # Everything else goes on.
+    for place, one in enumerate(sessions):
+        one.execute("INSERT INTO ks.rows (k, c) VALUES (1, %s)", (place,))
+        assert len(list(one.execute("SELECT * FROM ks.rows"))) == place + 1
+    for node in nodes:
+        read = changes(node, "ks.captured")
+        assert len({change["after"]["k"]["value"] for change in read}) >= number
+        last = read[-1]["source"]["resume"]
+        command = [node.binary, "cdc", "release", "--before", last, "--admin-port", str(node.admin_port)]
+        assert subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0
+    until(lambda: not any(is_refused(one, insert, number, "") for one in sessions))
+    session.execute("TRUNCATE ks.captured")
+    for one in sessions:
+        one.cluster.shutdown()
+    cluster.shutdown()
+
+
 def backup(node, verb, *arguments):
     """Runs `ilion backup` on the machine of a node; returns its report."""
     command = [node.binary, "backup", verb, *arguments, "--json", "--admin-port", str(node.admin_port)]

@@ -25,6 +25,7 @@ fn open(env: &MemEnv, is_capturing: bool) -> Engine {
     options.commit_log.capture = is_capturing.then(|| Capture {
         dir: "/ilion/cdc_raw".into(),
         bytes_max: 1 << 30,
+        excess_bytes: 0,
         when_full: WhenFull::Block,
         check_interval_millis: 250,
     });

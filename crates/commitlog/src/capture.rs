@@ -8,7 +8,7 @@
 //!
 //! The space for captured segments has a limit. At the limit, either captured writes are refused or the oldest segments are removed.
 //! To refuse, the log checks a segment when it becomes the active one: if there is no room for it, it takes no captured record until
-//! there is. The file `dropped` in the directory names the newest segment that was removed, also if it was released because all
+//! there is. A node of a cluster refuses writes of its clients at the limit; records that other nodes have admitted may exceed it. The file `dropped` in the directory names the newest segment that was removed, also if it was released because all
 //! consumers had read it, so that a consumer that was behind learns that it missed changes.
 
 use std::sync::atomic::Ordering;
@@ -125,8 +125,14 @@ impl Shared {
         let active_bytes = u64::from(self.options.segment_bytes);
         let is_active_counted = state.captured.back() == Some(&state.active.id);
         let used = self.used_bytes(state) + if is_active_counted { 0 } else { active_bytes };
-        let is_full = capture.when_full == WhenFull::Block && !is_active_counted && used > capture.bytes_max;
-        self.capturing.is_full.store(is_full, Ordering::Relaxed);
+        let blocks = capture.when_full == WhenFull::Block && !is_active_counted;
+        let most = capture.bytes_max.saturating_add(capture.excess_bytes);
+        self.capturing
+            .is_full
+            .store(blocks && used > capture.bytes_max, Ordering::Relaxed);
+        self.capturing
+            .is_overfull
+            .store(blocks && used > most, Ordering::Relaxed);
     }
 
     /// Bytes of the segments in the directory, and of those that will be linked there.
@@ -135,22 +141,34 @@ impl Shared {
         self.capturing.kept_bytes.load(Ordering::Relaxed) + in_log
     }
 
-    pub(crate) fn admit_captured(&self) -> crate::Result<()> {
-        if !self.capturing.is_full.load(Ordering::Relaxed) {
-            return Ok(());
+    /// Checks for segments that consumers removed, if the space is used up; returns whether it still is.
+    pub(crate) fn is_capture_full(&self) -> bool {
+        let is_full = &self.capturing.is_full;
+        if is_full.load(Ordering::Relaxed) {
+            self.look_again();
         }
-        self.look_again();
-        self.check_captured(&self.state.lock())
+        is_full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn admit_captured(&self) -> crate::Result<()> {
+        match self.is_capture_full() {
+            false => Ok(()),
+            true => Err(self.refuse_captured(&self.state.lock())),
+        }
     }
 
     /// Refuses a captured record if the active segment takes no captured records.
     pub(crate) fn check_captured(&self, state: &State) -> crate::Result<()> {
-        if !self.capturing.is_full.load(Ordering::Relaxed) {
-            return Ok(());
+        match self.capturing.is_overfull.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(self.refuse_captured(state)),
         }
+    }
+
+    fn refuse_captured(&self, state: &State) -> Error {
         self.capturing.refused.fetch_add(1, Ordering::Relaxed);
         let used_bytes = self.used_bytes(state);
-        Err(Error::CaptureFull { used_bytes })
+        Error::CaptureFull { used_bytes }
     }
 
     /// Checks whether consumers removed segments, unless the last check was a moment ago.

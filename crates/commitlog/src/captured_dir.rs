@@ -19,6 +19,8 @@ pub(crate) struct Capturing {
     /// Bytes of the segments in the directory when they were last counted.
     pub kept_bytes: AtomicU64,
     pub is_full: AtomicBool,
+    /// No captured record is appended: the space and the excess are used up.
+    pub is_overfull: AtomicBool,
     pub checked_nanos: AtomicU64,
     pub kept: AtomicU64,
     pub dropped: AtomicU64,

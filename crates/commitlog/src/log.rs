@@ -293,6 +293,11 @@ impl CommitLog {
         self.shared.admit_captured()
     }
 
+    /// Whether [`Self::admit_captured`] refuses captured writes now, after a check for segments that consumers removed.
+    pub fn is_capture_full(&self) -> bool {
+        self.shared.is_capture_full()
+    }
+
     /// Removes the captured segments below `before`, which all consumers have read. Returns the number of removed segments, and their
     /// bytes.
     ///

@@ -44,6 +44,9 @@ pub struct Capture {
     pub dir: PathBuf,
     /// Limit for the bytes of segments that are kept for consumers, including segments that are still in the log only.
     pub bytes_max: u64,
+    /// By how much captured records may exceed the limit before [`WhenFull::Block`] refuses them, unless they are refused by
+    /// [`crate::CommitLog::admit_captured`]. Zero on a single node.
+    pub excess_bytes: u64,
     /// What happens at this limit.
     pub when_full: WhenFull,
     /// Time between two checks for segments that consumers removed, while the space is used up.

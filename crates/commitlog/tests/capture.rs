@@ -20,6 +20,7 @@ fn open(env: &MemEnv, segments_max: u64, when_full: WhenFull) -> CommitLog {
         capture: Some(Capture {
             dir: RAW.into(),
             bytes_max: segments_max * u64::from(SEGMENT_BYTES),
+            excess_bytes: 0,
             when_full,
             check_interval_millis: 0,
         }),

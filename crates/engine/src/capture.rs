@@ -12,6 +12,7 @@ use ilion_commitlog::{
     Capture, CaptureStats, Changes, Envelope, Error as LogError, Kind, Position, SegmentId,
 };
 use ilion_rows::{Mutation, encode_mutation};
+use ilion_schema::TableId;
 
 use crate::shared::Shared;
 use crate::table_store::TableStore;
@@ -55,6 +56,8 @@ impl Shared {
         let mut body = position.offset.to_be_bytes().to_vec();
         captured.for_each(|mutation| encode_mutation(mutation, &mut body));
         let log = self.log()?;
+        // The record is in the log of the cluster, so it is applied even if the space is used up, as long as it is not exceeded by far.
+        log.is_capture_full();
         let appended = log.append(&Envelope {
             kind: Kind::Applied,
             tablet: position.tablet,
@@ -93,6 +96,20 @@ impl Shared {
 }
 
 impl Engine {
+    /// Refuses a change of a table with change data capture while the space for changes is used up. For changes that are not mutations yet.
+    ///
+    /// # Errors
+    /// [`Error::CaptureFull`].
+    pub fn admit_capture(&self, table: TableId) -> Result<()> {
+        match self.shared.table(table) {
+            Some(store) if store.is_captured.load(Ordering::Relaxed) => {
+                let admitted = self.shared.log()?.admit_captured();
+                admitted.map_err(|error| self.shared.capture_error(error, &store.schema().keyspace))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How changes are captured; `None` if change data capture is off.
     pub fn capture(&self) -> Option<&Capture> {
         self.shared.options.commit_log.capture.as_ref()

@@ -9,6 +9,7 @@ use ilion_cluster::Feature;
 use ilion_commitlog::{AppendError, Kind, Origin};
 use ilion_query::{BeginCommand, Command, Commands, Error, Executed, Reason, StoreError};
 use ilion_rows::DecoratedKey;
+use ilion_schema::TableId;
 
 use crate::asking::check_size;
 use crate::forward::{self, Answered, Handed, NotHanded};
@@ -144,6 +145,10 @@ impl LogWrites {
 }
 
 impl Commands for LogWrites {
+    fn admit_capture(&self, table: TableId) -> Result<(), StoreError> {
+        Ok(self.shared.engine.admit_capture(table)?)
+    }
+
     fn execute(
         &self,
         command: &Command,

@@ -242,6 +242,7 @@ impl Writes for LogWrites {
     }
 
     fn truncate(&self, table: TableId) -> Result<(), StoreError> {
+        self.shared.engine.admit_capture(table)?;
         let check = |schema: &Schema, _| match schema.table_by_id(table) {
             Some(_) => Ok(Some(Checked {
                 change: FencedChange::Truncate(table),

@@ -10,7 +10,7 @@ use ilion_env::Env;
 use ilion_query::{AccessOptions, QueryOptions};
 use ilion_rows::TombstoneLimits;
 use ilion_settings::{
-    CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
+    CommitLogSync, Limit, LogPlace, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
 };
 
 use crate::budgets::Budgets;
@@ -157,6 +157,11 @@ pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<Engin
             capture: settings.cdc_enabled.then(|| Capture {
                 dir: settings.cdc_raw_path(),
                 bytes_max: capture_bytes(env, settings),
+                // What is in the log of a cluster must be applied.
+                excess_bytes: match settings.log {
+                    LogPlace::Local => 0,
+                    LogPlace::Kafka(_) => capture_bytes(env, settings) / 2,
+                },
                 when_full: match settings.cdc_block_writes {
                     true => WhenFull::Block,
                     false => WhenFull::DropOldest,

@@ -40,6 +40,7 @@ fn main() {
     options.commit_log.capture = (capture == "on").then(|| Capture {
         dir: "/ilion/cdc_raw".into(),
         bytes_max: 4 << 30,
+        excess_bytes: 0,
         when_full: WhenFull::Block,
         check_interval_millis: 250,
     });

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use ilion_codec::{Error as CodecError, Reader, Writer};
 use ilion_commitlog::Kind;
 use ilion_rows::DecoratedKey;
+use ilion_schema::TableId;
 use uuid::Uuid;
 
 use crate::{
@@ -96,6 +97,12 @@ pub struct Decided(pub Result<Executed, Error>);
 
 /// Executes commands in a cluster, through its log.
 pub trait Commands: Send + Sync {
+    /// Refuses a command that would change a table with change data capture, if this node has no space for changes.
+    ///
+    /// # Errors
+    /// It has none, or takes no writes.
+    fn admit_capture(&self, table: TableId) -> Result<(), StoreError>;
+
     /// Logs a command, waits until this node or another replica has executed it, and returns the outcome there.
     ///
     /// # Errors

@@ -12,7 +12,9 @@ use crate::guardrails;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::write::{ModifyPlan, check_foreseen, partitions_written};
-use crate::{BeginCommand, Command, Commands, Decided, Error, Executed, Form, Outcome, Reason, Value};
+use crate::{
+    BeginCommand, Command, Commands, Decided, Error, Executed, Form, Outcome, Reason, Value, WriteType,
+};
 
 /// Why a statement with these changes must be a command; `None` if it reads nothing before it writes.
 pub(crate) fn reason_of<'p>(mut plans: impl Iterator<Item = &'p ModifyPlan>) -> Option<Reason> {
@@ -67,6 +69,10 @@ pub(crate) fn send(
 ) -> Result<Option<Executed>, Error> {
     guardrails::check_write_level(execution.options.consistency, execution)?;
     guardrails::check_disk(execution)?;
+    let tables = members.iter().map(|member| member.plan.table());
+    let mut captured = tables.filter(|table| table.options.cdc);
+    let admitted = captured.try_for_each(|table| commands.admit_capture(table.id));
+    admitted.map_err(|error| error.of_write(execution.options.consistency, WriteType::Simple))?;
     if let Some(member) = members
         .iter()
         .find(|member| is_system_keyspace(&member.plan.table().keyspace))

@@ -141,6 +141,7 @@ fn capture(bytes_max: u64) -> Capture {
     Capture {
         dir: "/ilion/cdc".into(),
         bytes_max,
+        excess_bytes: 0,
         when_full: WhenFull::Block,
         check_interval_millis: 250,
     }
@@ -338,34 +339,51 @@ fn compactions_keep_what_a_record_that_is_read_again_would_find() {
 }
 
 #[test]
-fn records_wait_while_the_space_for_captured_changes_is_used_up() {
+fn records_exceed_the_space_for_captured_changes_by_the_excess_and_then_wait() {
     let mut options = small_options();
     options.commit_log.segment_bytes = 64 << 10;
-    options.commit_log.capture = Some(capture(200 << 10));
+    options.commit_log.capture = Some(Capture {
+        excess_bytes: 200 << 10,
+        ..capture(200 << 10)
+    });
     let store = new_store(1, options);
     store.alter(&capture_t());
     let table = store.table();
     let value = "v".repeat(1000);
+    let mutation = || put(&table, "k", 1, &value, 1);
     let apply = |offset| {
-        let mutation = put(&table, "k", 1, &value, 1);
         let position = TabletPosition { tablet: 0, offset };
-        store.engine.apply_at(position, &[mutation])
+        store.engine.apply_at(position, &[mutation()])
     };
-    let full = (0..1000).find_map(|offset| apply(offset).err().map(|error| (offset, error)));
-    let (offset, error) = full.unwrap();
-    assert!(matches!(error, Error::CaptureFull(_)), "{error}");
-    assert_eq!(store.engine.tablet_end(0), offset);
-    let refused = store.engine.check_loggable(&[put(&table, "k", 1, &value, 1)]);
-    assert!(matches!(refused, Err(Error::CaptureFull(_))), "{refused:?}");
+    let is_full = |result: Result<(), Error>| match result {
+        Ok(()) => false,
+        Err(Error::CaptureFull(_)) => true,
+        Err(other) => panic!("{other}"),
+    };
+    let mut refused_from = None;
+    let stopped = (0..1000).find(|offset| {
+        let is_refused = is_full(store.engine.check_loggable(&[mutation()]));
+        assert_eq!(is_full(store.engine.admit_capture(table.id)), is_refused);
+        if is_refused {
+            refused_from.get_or_insert(*offset);
+        }
+        is_full(apply(*offset))
+    });
+    let (refused_from, stopped) = (refused_from.unwrap(), stopped.unwrap());
+    assert!(
+        refused_from > 100 && stopped > refused_from + 100,
+        "{refused_from}, {stopped}"
+    );
+    assert_eq!(store.engine.tablet_end(0), stopped);
     // All are read: a consumer removes them.
     store.engine.sync_log().unwrap();
-    while apply(offset).is_err() {
+    while apply(stopped).is_err() {
         // A segment can be removed once the thread of the log has linked it.
         store.engine.release_changes(SegmentId(u64::MAX)).unwrap();
         store.env.advance_micros(1_000_000);
         std::thread::yield_now();
     }
-    assert_eq!(store.engine.tablet_end(0), offset + 1);
+    assert_eq!(store.engine.tablet_end(0), stopped + 1);
 }
 
 #[test]
