@@ -8,8 +8,9 @@
 //!
 //! The space for captured segments has a limit. At the limit, either captured writes are refused or the oldest segments are removed.
 //! To refuse, the log checks a segment when it becomes the active one: if there is no room for it, it takes no captured record until
-//! there is. A node of a cluster refuses writes of its clients at the limit; records that other nodes have admitted may exceed it. The file `dropped` in the directory names the newest segment that was removed, also if it was released because all
-//! consumers had read it, so that a consumer that was behind learns that it missed changes.
+//! there is. A node of a cluster refuses writes of its clients at the limit; records that other nodes have admitted may exceed it. The
+//! file `dropped` in the directory names the newest segment that was removed, also if it was released because all consumers had read it,
+//! so that a consumer that was behind learns that it missed changes.
 
 use std::sync::atomic::Ordering;
 

@@ -96,7 +96,7 @@ impl Shared {
 }
 
 impl Engine {
-    /// Refuses a change of a table with change data capture while the space for changes is used up. For changes that are not mutations yet.
+    /// Refuses a change of a table with change data capture while the space for changes is used up: before the change is logged in a cluster.
     ///
     /// # Errors
     /// [`Error::CaptureFull`].

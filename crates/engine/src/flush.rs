@@ -179,12 +179,11 @@ impl Shared {
         let written = transaction
             .add(&descriptor)
             .map_err(Error::from)
-            .and_then(|()| self.write_frozen(&descriptor, frozen, &indexes, &older, pace));
+            .and_then(|()| self.write_frozen(&descriptor, frozen, &indexes, &older, pace))
+            .and_then(|has_rows| self.sync_copies(store).map(|()| has_rows));
         let _files = store.maintenance.files();
         let opened = match written {
-            Ok(true) => self
-                .sync_copies(store)
-                .and_then(|()| self.open_flushed(store, frozen, &descriptor, &indexes).map(Some)),
+            Ok(true) => self.open_flushed(store, frozen, &descriptor, &indexes).map(Some),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };

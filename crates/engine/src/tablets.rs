@@ -102,12 +102,10 @@ impl Engine {
     /// Checks mutations of tables of a cluster before they are logged. [`Self::apply_at`] will apply what passes here, on all replicas.
     ///
     /// # Errors
-    /// [`Error::Refused`]: the tables or their indexes cannot store the mutations. [`Error::CaptureFull`]: this node has no space for captured
-    /// changes. Any other: this node takes no writes now.
+    /// [`Error::Refused`]: the tables or their indexes cannot store the mutations. Any other: this node takes no writes now.
     pub fn check_loggable(&self, mutations: &[Mutation]) -> Result<()> {
         check_storable_everywhere(mutations)?;
-        let stores = self.shared.stores_to_write(mutations)?;
-        self.shared.admit_captured(mutations, &stores).map(drop)
+        self.shared.stores_to_write(mutations).map(drop)
     }
 
     /// True if a table had a record on disk when this process began. False for a table that does not exist.

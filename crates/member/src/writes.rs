@@ -72,7 +72,10 @@ impl LogWrites {
     /// Writes mutations. `is_logged`: all or none of them.
     fn write(&self, mutations: &[Mutation], is_logged: bool) -> Result<Option<Awaited>, StoreError> {
         let topology = self.topology()?;
-        self.shared.engine.check_loggable(mutations)?;
+        let engine = &self.shared.engine;
+        engine.check_loggable(mutations)?;
+        let mut captured = mutations.iter().filter(|mutation| mutation.table.options.cdc);
+        captured.try_for_each(|mutation| engine.admit_capture(mutation.table.id))?;
         let schema_epoch = topology.schema_epoch();
         let ends_nanos = self.shared.ends_nanos(self.shared.write_timeout());
         let mut bodies: BTreeMap<u32, (Vec<u8>, u32)> = BTreeMap::new();
