@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ilion_cluster::{ClusterState, Moment, Node};
+use ilion_cluster::{ClusterState, Moment, Node, TransitionKind};
 
 use super::{Due, Follower};
 use crate::copying::{Beginning, CopyJob, Done, Holders, Job, Judged, beginning_of, judge, sources_of};
@@ -160,9 +160,9 @@ impl Follower {
         }
     }
 
-    /// Goes on without copies of tablets that no node gave: reads their logs from the beginning, if the logs still have it. If another
-    /// replica is up, it gives its copy later, for example when it has adopted a schema: a command in the log may be older than the schema
-    /// that this node has, and would have another outcome here.
+    /// Goes on without copies of tablets that no node gave. If all replicas of a tablet are lost for good, its log is read from the beginning,
+    /// if it still has that. Otherwise a replica gives its copy later: a command in the log may be older than the schema that this node has,
+    /// and would have another outcome here than on that replica, and rows would come back that TRUNCATE removed.
     fn do_without(&mut self, tablets: &BTreeSet<u32>) {
         self.copies.refusals = match tablets.is_empty() {
             true => 0,
@@ -172,7 +172,9 @@ impl Follower {
             return;
         };
         let replicas = state.all_replicas(Moment::Now);
-        let is_other = |node: &Node| Some(*node) != self.meta.node && self.shared.is_up(&state, *node);
+        let lost = self.replaced(&state);
+        // A replica that is down comes back, or is replaced.
+        let is_other = |node: &Node| Some(*node) != self.meta.node && Some(*node) != lost;
         let has_other = |tablet: &u32| {
             replicas
                 .get(tablet)
@@ -189,6 +191,14 @@ impl Follower {
         if self.lacks_copies() && is_stuck(self.copies.refusals) && self.is_due_first(Due::TellLacking, TELL)
         {
             self.tell_lacking(&state);
+        }
+    }
+
+    /// The lost node whose place this one takes.
+    fn replaced(&self, state: &ClusterState) -> Option<Node> {
+        match state.transition.as_ref()?.kind {
+            TransitionKind::Join { node, replaces } if Some(node) == self.meta.node => replaces,
+            _ => None,
         }
     }
 

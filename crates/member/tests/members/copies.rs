@@ -2,10 +2,11 @@
 
 use std::thread;
 
+use ilion_cluster::META_TABLET;
 use ilion_env::{CrashRule, MemEnv};
 use ilion_query::Consistency;
 
-use crate::world::{DOWN_MAX, Running, World, run, wait};
+use crate::world::{DOWN_MAX, PATIENCE, Running, World, run, wait};
 
 pub(crate) const ROWS: i64 = 300;
 
@@ -329,4 +330,65 @@ fn a_start_with_an_empty_log_writes_nothing_to_it() {
     let refused = another.start_as(0, disk, 100, None).unwrap_err();
     assert!(refused.to_string().contains("belongs to cluster"), "{refused}");
     assert_eq!(another.logs.end(ilion_cluster::META_TABLET), 0);
+}
+
+/// Its own data of a table with the columns `k` and `v`, as numbers.
+fn own_rows(node: &Running, table: &str) -> Vec<Vec<Option<i64>>> {
+    let text = format!("SELECT k, v FROM ks.{table}");
+    let mut rows = run(&node.local, &text, &[], Consistency::ONE).unwrap();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn a_member_that_joins_while_all_replicas_are_down_waits_for_their_copies() {
+    let mut world = World::with_room(0, 3, 4);
+    // The log keeps its beginning, so that it could be read from there.
+    world.change_options = |options| options.trim_records = 1_000_000;
+    for place in [0, 1] {
+        world.start(place, MemEnv::new(place as u64 + 1));
+    }
+    let first = world.at(0).unwrap();
+    let execute = |text: &str, values: &[i64]| {
+        run(&first.processor, text, values, Consistency::QUORUM).unwrap();
+    };
+    execute(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
+        &[],
+    );
+    execute(
+        "CREATE TABLE ks.t (k bigint PRIMARY KEY, v bigint, more bigint)",
+        &[],
+    );
+    execute("CREATE TABLE ks.emptied (k bigint PRIMARY KEY, v bigint)", &[]);
+    for key in 0..20 {
+        execute(
+            "UPDATE ks.t SET v = 1, more = 2 WHERE k = ? IF more = null",
+            &[key],
+        );
+        execute("INSERT INTO ks.emptied (k, v) VALUES (?, 1)", &[key]);
+    }
+    execute("ALTER TABLE ks.t DROP more", &[]);
+    execute("TRUNCATE ks.emptied", &[]);
+    let expected: Vec<_> = (0..20).map(|key| vec![Some(key), Some(1)]).collect();
+    assert_eq!(own_rows(&first, "t"), expected);
+    drop(first);
+    let disks = [0, 1].map(|place| world.lose(place, CrashRule::KeepAll).unwrap());
+    assert_eq!(world.logs.start(0), 0);
+    thread::scope(|scope| {
+        let joining = scope.spawn(|| world.start(2, MemEnv::new(60)));
+        // Heartbeats, until the others are thought to be down for long.
+        let end = world.logs.end(META_TABLET);
+        wait("the meta log does not go on", || {
+            world.logs.end(META_TABLET) > end + 40
+        });
+        for (place, disk) in disks.into_iter().enumerate() {
+            world.start_again(place, disk).unwrap();
+        }
+        joining.join().unwrap();
+    });
+    let joined = world.at(2).unwrap();
+    joined.member.catch_up(PATIENCE).unwrap();
+    assert_eq!(own_rows(&joined, "t"), expected);
+    assert_eq!(own_rows(&joined, "emptied"), Vec::<Vec<Option<i64>>>::new());
 }
