@@ -142,17 +142,16 @@ impl Shared {
         self.capturing.kept_bytes.load(Ordering::Relaxed) + in_log
     }
 
-    /// Checks for segments that consumers removed, if the space is used up; returns whether it still is.
-    pub(crate) fn is_capture_full(&self) -> bool {
-        let is_full = &self.capturing.is_full;
-        if is_full.load(Ordering::Relaxed) {
+    /// Checks for segments that consumers removed, if the space is used up.
+    pub(crate) fn find_capture_space(&self) {
+        if self.capturing.is_full.load(Ordering::Relaxed) {
             self.look_again();
         }
-        is_full.load(Ordering::Relaxed)
     }
 
     pub(crate) fn admit_captured(&self) -> crate::Result<()> {
-        match self.is_capture_full() {
+        self.find_capture_space();
+        match self.capturing.is_full.load(Ordering::Relaxed) {
             false => Ok(()),
             true => Err(self.refuse_captured(&self.state.lock())),
         }

@@ -293,9 +293,9 @@ impl CommitLog {
         self.shared.admit_captured()
     }
 
-    /// Whether [`Self::admit_captured`] refuses captured writes now, after a check for segments that consumers removed.
-    pub fn is_capture_full(&self) -> bool {
-        self.shared.is_capture_full()
+    /// Checks for segments that consumers removed, if the space for captured segments is used up.
+    pub fn find_capture_space(&self) {
+        self.shared.find_capture_space();
     }
 
     /// Removes the captured segments below `before`, which all consumers have read. Returns the number of removed segments, and their

@@ -29,9 +29,13 @@ impl Shared {
         let Some((captured, _)) = all.find(|(_, store)| store.is_captured.load(Ordering::Relaxed)) else {
             return Ok(false);
         };
+        self.admit_captured_of(&captured.table.keyspace).map(|()| true)
+    }
+
+    /// Refuses changes of tables with change data capture while the space for changes is used up; the error names their keyspace.
+    fn admit_captured_of(&self, keyspace: &str) -> Result<()> {
         let admitted = self.log()?.admit_captured();
-        admitted.map_err(|error| self.capture_error(error, &captured.table.keyspace))?;
-        Ok(true)
+        admitted.map_err(|error| self.capture_error(error, keyspace))
     }
 
     /// Copies what a record of a shared log changes in tables with change data capture to the local log, except in tables that have the record
@@ -57,7 +61,7 @@ impl Shared {
         captured.for_each(|mutation| encode_mutation(mutation, &mut body));
         let log = self.log()?;
         // The record is in the log of the cluster, so it is applied even if the space is used up, as long as it is not exceeded by far.
-        log.is_capture_full();
+        log.find_capture_space();
         let appended = log.append(&Envelope {
             kind: Kind::Applied,
             tablet: position.tablet,
@@ -71,9 +75,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Syncs the copies of the records that a flush is about to put on disk: they are not read again afterwards.
-    pub(crate) fn sync_copies(&self, store: &TableStore) -> Result<()> {
-        match self.tablets.is_used() && store.is_captured.load(Ordering::Relaxed) {
+    /// Syncs the copies of the records that a flush is about to put on disk: they are not read again afterwards. Also for a table whose changes
+    /// are captured no more: its memtable may have such records.
+    pub(crate) fn sync_copies(&self) -> Result<()> {
+        match self.tablets.is_used() && self.options.commit_log.capture.is_some() {
             true => Ok(self.log()?.sync()?),
             false => Ok(()),
         }
@@ -103,8 +108,7 @@ impl Engine {
     pub fn admit_capture(&self, table: TableId) -> Result<()> {
         match self.shared.table(table) {
             Some(store) if store.is_captured.load(Ordering::Relaxed) => {
-                let admitted = self.shared.log()?.admit_captured();
-                admitted.map_err(|error| self.shared.capture_error(error, &store.schema().keyspace))
+                self.shared.admit_captured_of(&store.schema().keyspace)
             }
             _ => Ok(()),
         }

@@ -180,7 +180,7 @@ impl Shared {
             .add(&descriptor)
             .map_err(Error::from)
             .and_then(|()| self.write_frozen(&descriptor, frozen, &indexes, &older, pace))
-            .and_then(|has_rows| self.sync_copies(store).map(|()| has_rows));
+            .and_then(|has_rows| self.sync_copies().map(|()| has_rows));
         let _files = store.maintenance.files();
         let opened = match written {
             Ok(true) => self.open_flushed(store, frozen, &descriptor, &indexes).map(Some),
