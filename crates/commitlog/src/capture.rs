@@ -118,7 +118,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Decides whether the active segment takes captured records. A segment that already has some takes more.
+    /// Decides whether captured records are admitted, and whether the active segment takes them.
     pub(crate) fn judge_capture(&self, state: &State) {
         let Some(capture) = &self.options.capture else {
             return;
@@ -126,14 +126,14 @@ impl Shared {
         let active_bytes = u64::from(self.options.segment_bytes);
         let is_active_counted = state.captured.back() == Some(&state.active.id);
         let used = self.used_bytes(state) + if is_active_counted { 0 } else { active_bytes };
-        let blocks = capture.when_full == WhenFull::Block && !is_active_counted;
+        let is_beyond = |most: u64| capture.when_full == WhenFull::Block && used > most;
         let most = capture.bytes_max.saturating_add(capture.excess_bytes);
         self.capturing
             .is_full
-            .store(blocks && used > capture.bytes_max, Ordering::Relaxed);
+            .store(is_beyond(capture.bytes_max), Ordering::Relaxed);
         self.capturing
             .is_overfull
-            .store(blocks && used > most, Ordering::Relaxed);
+            .store(is_beyond(most), Ordering::Relaxed);
     }
 
     /// Bytes of the segments in the directory, and of those that will be linked there.
