@@ -44,8 +44,8 @@ pub struct Capture {
     pub dir: PathBuf,
     /// Limit for the bytes of segments that are kept for consumers, including segments that are still in the log only.
     pub bytes_max: u64,
-    /// By how much captured records may exceed the limit before [`WhenFull::Block`] refuses them, unless they are refused by
-    /// [`crate::CommitLog::admit_captured`]. Zero on a single node.
+    /// With [`WhenFull::Block`], [`crate::CommitLog::admit_captured`] refuses writes at the limit, and an append refuses captured records
+    /// only at the limit plus this excess. Zero on a single node.
     pub excess_bytes: u64,
     /// What happens at this limit.
     pub when_full: WhenFull,

@@ -68,7 +68,7 @@ pub(crate) struct State {
     pub is_spare_missing: bool,
     pub next_segment: SegmentId,
     pub is_sync_wanted: bool,
-    /// There are records for whose sync nobody waits: it comes within [`crate::CommitLog::sync_later`].
+    /// A sync was requested with [`crate::CommitLog::sync_later`].
     pub is_sync_planned: bool,
     pub last_sync_nanos: u64,
     pub callbacks: Vec<(Position, Callback)>,

@@ -149,7 +149,7 @@ impl Engine {
 
     /// Whether this is a node of a cluster: its tables have the data of tablets.
     pub fn is_of_cluster(&self) -> bool {
-        self.shared.tablets.held_secs().is_some()
+        self.shared.is_of_cluster()
     }
 
     /// Refuses SSTables for a node of a cluster that are not those of another replica.

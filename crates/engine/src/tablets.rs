@@ -153,6 +153,11 @@ fn check_storable_everywhere(mutations: &[Mutation]) -> Result<()> {
 }
 
 impl Shared {
+    /// See [`Engine::is_of_cluster`].
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        self.tablets.held_secs().is_some()
+    }
+
     /// The second at which compactions decide what is dead.
     pub(crate) fn purge_secs(&self) -> u32 {
         let now_secs = self.now_secs();

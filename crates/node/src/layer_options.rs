@@ -90,6 +90,26 @@ pub(crate) fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOpt
     }
 }
 
+/// How changes are captured.
+fn capture(env: &dyn Env, settings: &Settings) -> Capture {
+    let bytes_max = capture_bytes(env, settings);
+    Capture {
+        dir: settings.cdc_raw_path(),
+        bytes_max,
+        // What is in the log of a cluster must be applied.
+        excess_bytes: match settings.log {
+            LogPlace::Local => 0,
+            LogPlace::Kafka(_) => bytes_max / 2,
+        },
+        when_full: match settings.cdc_block_writes {
+            true => WhenFull::Block,
+            false => WhenFull::DropOldest,
+        },
+        check_interval_millis: u64::try_from(settings.cdc_free_space_check_interval.as_millis())
+            .unwrap_or(u64::MAX),
+    }
+}
+
 /// Most bytes of captured segments. Compat: like `DatabaseDescriptor` of Cassandra 5, takes an eighth of the file system, at most 4 GiB,
 /// if the setting has no value or is 0.
 fn capture_bytes(env: &dyn Env, settings: &Settings) -> u64 {
@@ -154,21 +174,7 @@ pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<Engin
                 false => Damage::Refuse,
             },
             archive_dir: settings.commitlog_archive_directory.clone(),
-            capture: settings.cdc_enabled.then(|| Capture {
-                dir: settings.cdc_raw_path(),
-                bytes_max: capture_bytes(env, settings),
-                // What is in the log of a cluster must be applied.
-                excess_bytes: match settings.log {
-                    LogPlace::Local => 0,
-                    LogPlace::Kafka(_) => capture_bytes(env, settings) / 2,
-                },
-                when_full: match settings.cdc_block_writes {
-                    true => WhenFull::Block,
-                    false => WhenFull::DropOldest,
-                },
-                check_interval_millis: u64::try_from(settings.cdc_free_space_check_interval.as_millis())
-                    .unwrap_or(u64::MAX),
-            }),
+            capture: settings.cdc_enabled.then(|| capture(env, settings)),
             ..ilion_commitlog::Options::default()
         },
         commit_log_bytes_max: settings.commitlog_total_space.0,

@@ -77,7 +77,7 @@ impl Shared {
         let created_millis = self.env.now_micros().div_euclid(1000);
         let mut made = Vec::with_capacity(tables.len());
         let mut frozen = match memtables {
-            SnapshotMemtables::Flushed if self.tablets.held_secs().is_some() => {
+            SnapshotMemtables::Flushed if self.is_of_cluster() => {
                 self.freeze_together(tables.iter().map(|(store, _)| *store))
             }
             SnapshotMemtables::Flushed | SnapshotMemtables::LeftOut => BTreeMap::new(),

@@ -160,9 +160,9 @@ impl Follower {
         }
     }
 
-    /// Goes on without copies of tablets that no node gave. If all replicas of a tablet are lost for good, its log is read from the beginning,
-    /// if it still has that. Otherwise a replica gives its copy later: a command in the log may be older than the schema that this node has,
-    /// and would have another outcome here than on that replica, and rows would come back that TRUNCATE removed.
+    /// Goes on without copies of tablets that no node gave. A tablet whose only replica is the lost node that this one replaces is read from the
+    /// beginning of its log, if the log still has it. Other tablets wait for their replicas: commands in the log may be older than this node's
+    /// schema, and would have other outcomes here than on the replicas, and rows that TRUNCATE removed would come back.
     fn do_without(&mut self, tablets: &BTreeSet<u32>) {
         self.copies.refusals = match tablets.is_empty() {
             true => 0,

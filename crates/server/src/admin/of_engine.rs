@@ -208,7 +208,8 @@ impl EngineAdmin {
         }
     }
 
-    /// In a cluster: waits until this node has applied what was acknowledged before. `otherwise` is what would happen if it had not.
+    /// In a cluster: waits until this node has applied what was acknowledged before the call. `otherwise` says in the error what would go
+    /// wrong if it had not.
     fn catch_up(&self, otherwise: &str) -> Result<(), AdminError> {
         let caught_up = self.cluster.as_ref().map_or(Ok(()), |probe| probe.catch_up());
         caught_up.map_err(|reason| AdminError::Refused(format!("{otherwise}: {reason}")))
